@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "block_pool": ("BlockPool", "Event", "InvariantError", "OutOfBlocks"),
     "block_manager": ("BlockManager",),
-    "tables": ("BlockCopy", "Growth", "Slot"),
+    "block_table": ("BlockCopy", "Growth", "Slot"),
     "reservation": ("Reservation",),
     "state": ("State", "Violation", "snapshot", "violations"),
     "recording": ("Frame", "Operation", "parse_script", "record"),
