@@ -177,22 +177,23 @@ def _check_options(window: int | None, num_splits: int | None) -> None:
 
 
 def _check_tables(
-    tables: torch.Tensor, lens: torch.Tensor, k_cache: torch.Tensor, window: int | None
+    block_tables: torch.Tensor, context_lens: torch.Tensor, k_cache: torch.Tensor, window: int | None
 ) -> None:
     num_blocks, block_size = k_cache.shape[:2]
+    tables, lens = block_tables.cpu().numpy(), context_lens.cpu().numpy()
     width = tables.shape[1]
     outside = (lens < 0) | (lens > width * block_size)
     if outside.any():
-        row = int(outside.nonzero()[0])
+        row = np.flatnonzero(outside)[0]
         raise IndexError(
-            f"sequence {row}: context length {int(lens[row])} is outside its table row: {width} blocks of "
+            f"sequence {row}: context length {lens[row]} is outside its table row: {width} blocks of "
             f"{block_size} hold 0 to {width * block_size} tokens."
         )
-    used = blocks_used(torch.arange(width, device=lens.device), block_size, lens, window)  # [S, max_blocks]
+    used = blocks_used(width, block_size, lens, window)  # [S, max_blocks]
     wrong = used & ((tables < 0) | (tables >= num_blocks))
     if wrong.any():
-        row, entry = wrong.nonzero()[0].tolist()
+        row, entry = np.argwhere(wrong)[0]
         raise IndexError(
-            f"sequence {row}: block_tables[{row}, {entry}] is {int(tables[row, entry])}, but its context of "
-            f"{int(lens[row])} tokens needs a block there, 0 to {num_blocks - 1}."
+            f"sequence {row}: block_tables[{row}, {entry}] is {tables[row, entry]}, but its context of "
+            f"{lens[row]} tokens needs a block there, 0 to {num_blocks - 1}."
         )
