@@ -120,13 +120,17 @@ class GGUF:
             )
         return self.metadata[key]
 
+    def tensor_info(self, name: str) -> TensorInfo:
+        """Shape and type of the tensor. Raises GGUFError naming it when the file has none of that name."""
+        if name not in self.tensors:
+            raise GGUFError(f"{self.path.name}: there is no tensor {name!r}: is this a Llama-family model?")
+        return self.tensors[name]
+
     def load(self, name: str):
         """The tensor `name`, dequantised, as a float32 torch tensor of its own memory."""
         import torch
 
-        info = self.tensors.get(name)
-        if info is None:
-            raise GGUFError(f"{self.path.name}: there is no tensor {name!r}.")
+        info = self.tensor_info(name)
         if info.type_number not in TENSOR_TYPES:
             known = ", ".join(kind for kind, _, _ in TENSOR_TYPES.values())
             raise GGUFError(

@@ -1,0 +1,238 @@
+"""Where a decoder's sequences keep their K and V: each in tensors of its own, or all in one paged cache.
+
+Both classes have one interface. The decoder opens a step, and inside it, layer by layer, writes and attends:
+
+    with sequences.step({"A": 5, "B": 1}) as batch:     # how many new tokens each request brings
+        batch.positions                                 # [T], of all new tokens, A's first
+        batch.write(layer, k, v)                        # k, v [T, Hkv, D]
+        batch.attend(layer, q)                          # q and result [T, Hq, D]
+
+A clean exit makes the tokens part of the sequences; an exception leaves the sequences as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kvlab.attention import paged_decode
+from kvlab.kv_cache import ContiguousKVCache, PagedKVCache
+from kvlab.manager_steps import ManagerError, check_length, checked_table, grow, require_interface
+from kvlab.prefill import causal_attention
+from kvlab.weights import DecoderConfig
+
+
+def _positions(firsts: list[int], counts: list[int]) -> Tensor:
+    return torch.cat([torch.arange(f, f + n) for f, n in zip(firsts, counts, strict=True)])  # [T]
+
+
+class ContiguousSequences:
+    """Each sequence has K and V tensors of its own that grow by concatenation: the baseline before paging."""
+
+    def __init__(
+        self, config: DecoderConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+    ):
+        self.config, self.dtype, self.device = config, dtype, device
+        self.caches: dict[Hashable, ContiguousKVCache] = {}
+
+    def request_ids(self) -> list[Hashable]:
+        return list(self.caches)
+
+    def length(self, request_id: Hashable) -> int:
+        """Tokens of the request so far; 0 for one that is not there."""
+        return self.caches[request_id].length if request_id in self.caches else 0
+
+    @contextmanager
+    def step(self, counts: Mapping[Hashable, int]) -> Iterator[_ContiguousBatch]:
+        """One step of the decoder; see the top of this file."""
+        before = {request_id: self.length(request_id) for request_id in counts}
+        new = {request_id: self._new_cache() for request_id in counts if request_id not in self.caches}
+        present = self.caches | new
+        caches = [present[request_id] for request_id in counts]
+        try:
+            yield _ContiguousBatch(caches, list(counts.values()))
+        except BaseException:
+            for request_id in counts.keys() & self.caches.keys():
+                self.caches[request_id] = self._copy(self.caches[request_id], before[request_id])
+            raise
+        self.caches |= new
+
+    def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
+        """A second request with the parent's tokens, and a copy of all its K and V. KeyError, ValueError."""
+        if child_id in self.caches:
+            raise ValueError(f"Request {child_id!r} is there already: release it first.")
+        parent = self._cache(parent_id)
+        self.caches[child_id] = self._copy(parent, parent.length)
+
+    def release(self, request_id: Hashable) -> None:
+        """Forget the request. KeyError if it is not there."""
+        self._cache(request_id)
+        del self.caches[request_id]
+
+    def _cache(self, request_id: Hashable) -> ContiguousKVCache:
+        if request_id not in self.caches:
+            raise KeyError(f"no request {request_id!r}: these are here: {self.request_ids()}")
+        return self.caches[request_id]
+
+    def _new_cache(self) -> ContiguousKVCache:
+        c = self.config
+        return ContiguousKVCache(c.num_layers, c.num_kv_heads, c.head_dim, self.dtype, self.device)
+
+    def _copy(self, cache: ContiguousKVCache, length: int) -> ContiguousKVCache:
+        copy = self._new_cache()
+        for layer in range(self.config.num_layers):
+            k, v = cache.get(layer)
+            copy.append(layer, k[:length], v[:length])
+        return copy
+
+
+class _ContiguousBatch:
+    def __init__(self, caches: list[ContiguousKVCache], counts: list[int]):
+        self._caches, self._counts = caches, counts
+        self.positions = _positions([cache.length for cache in caches], counts)  # [T]
+
+    def write(self, layer: int, k: Tensor, v: Tensor) -> None:
+        parts = zip(self._caches, k.split(self._counts), v.split(self._counts), strict=True)
+        for cache, own_k, own_v in parts:
+            cache.append(layer, own_k.to(cache.dtype), own_v.to(cache.dtype))  # each [own T, Hkv, D]
+
+    def attend(self, layer: int, q: Tensor) -> Tensor:
+        parts = zip(self._caches, q.split(self._counts), strict=True)
+        return torch.cat([causal_attention(own_q, *cache.get(layer)) for cache, own_q in parts])  # [T, Hq, D]
+
+
+class PagedSequences:
+    """All sequences share one paged cache, and a block manager decides the slots: ours or anybody's.
+
+    Args:
+        manager: any object with the smallest interface: append_slot (giving a Slot or (block, offset)),
+            release, block_table, length, free_order, num_blocks, block_size. With `reserve`, a step is all or
+            nothing; without, requests that were growing when a step failed must be released.
+        backend: which `paged_decode` attends for requests that bring one token.
+
+    Raises:
+        TypeError: the manager lacks something. Later on, ManagerError: it returned what cannot be.
+    """
+
+    def __init__(
+        self,
+        config: DecoderConfig,
+        manager,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+        backend: str = "reference",
+    ):
+        require_interface(manager)
+        self.config, self.manager, self.backend = config, manager, backend
+        self.cache = PagedKVCache(
+            config.num_layers,
+            manager.num_blocks,
+            manager.block_size,
+            config.num_kv_heads,
+            config.head_dim,
+            dtype,
+            device,
+        )
+        self._lengths: dict[Hashable, int] = {}
+        self._half_grown: set[Hashable] = set()
+
+    def request_ids(self) -> list[Hashable]:
+        return list(self._lengths)
+
+    def length(self, request_id: Hashable) -> int:
+        """Tokens of the request whose K and V are written; 0 for one that is not there."""
+        return self._lengths.get(request_id, 0)
+
+    @contextmanager
+    def step(self, counts: Mapping[Hashable, int]) -> Iterator[_PagedBatch]:
+        """One step of the decoder; see the top of this file."""
+        for request_id in counts:
+            self._check_before(request_id)
+        try:
+            with grow(self.manager, counts, self.cache.copy) as slots:
+                parts = []
+                for request_id, count in counts.items():
+                    first = self.length(request_id)
+                    table = checked_table(self.manager, request_id, first + count)
+                    parts.append(_Part(first, count, table, slots[request_id]))
+                yield _PagedBatch(self.cache, self.backend, parts)
+        except BaseException:
+            if not hasattr(self.manager, "reserve"):
+                self._half_grown |= counts.keys()
+            raise
+        for request_id, count in counts.items():
+            self._lengths[request_id] = self.length(request_id) + count
+            check_length(self.manager, request_id, self.length(request_id), is_new=False)
+
+    def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
+        """A second request with the parent's tokens, in shared blocks. TypeError if the manager cannot."""
+        if not hasattr(self.manager, "fork"):
+            raise TypeError(f"{type(self.manager).__name__} has no fork, so its blocks cannot be shared.")
+        self.manager.fork(parent_id, child_id)
+        self._lengths[child_id] = self.length(parent_id)
+
+    def release(self, request_id: Hashable) -> None:
+        """Give the request's blocks back. What is wrong with the id, the manager says."""
+        self.manager.release(request_id)
+        self._lengths.pop(request_id, None)
+        self._half_grown.discard(request_id)
+
+    def _check_before(self, request_id: Hashable) -> None:
+        if request_id in self._half_grown:
+            raise ManagerError(
+                f"A step failed while {request_id!r} was growing, and {type(self.manager).__name__} cannot "
+                "roll back: release it and feed its tokens again."
+            )
+        is_new = request_id not in self._lengths
+        check_length(self.manager, request_id, self.length(request_id), is_new)
+
+
+class _Part(NamedTuple):
+    """One request's share of a step."""
+
+    first: int
+    count: int
+    table: list[int]
+    slots: list
+
+
+class _PagedBatch:
+    def __init__(self, cache: PagedKVCache, backend: str, parts: list[_Part]):
+        self._cache, self._backend, self._parts = cache, backend, parts
+        self._counts = [part.count for part in parts]
+        self.positions = _positions([part.first for part in parts], self._counts)  # [T]
+        flat = [block * cache.block_size + offset for part in parts for block, offset, _ in part.slots]
+        self._slots = torch.tensor(flat)  # [T]
+        starts = torch.tensor([0, *self._counts]).cumsum(0).tolist()
+        self._prefills = [(start, part) for start, part in zip(starts, parts, strict=False) if part.count > 1]
+        singles = [(start, part) for start, part in zip(starts, parts, strict=False) if part.count == 1]
+        self._rows = torch.tensor(
+            [start for start, _ in singles], dtype=torch.long
+        )  # [S], rows with one query
+        tables = [torch.tensor(part.table, dtype=torch.int32) for _, part in singles]
+        if singles:
+            padded = torch.nn.utils.rnn.pad_sequence(tables, batch_first=True, padding_value=-1)
+            self._block_tables = padded.to(cache.device)  # int32 [S, max_blocks]
+            lengths = [part.first + 1 for _, part in singles]
+            self._context_lens = torch.tensor(lengths, dtype=torch.int32, device=cache.device)  # [S]
+
+    def write(self, layer: int, k: Tensor, v: Tensor) -> None:
+        self._cache.write(layer, self._slots, k.to(self._cache.dtype), v.to(self._cache.dtype))
+
+    def attend(self, layer: int, q: Tensor) -> Tensor:
+        out = torch.empty_like(q)  # [T, Hq, D]
+        if len(self._rows):
+            k, v = self._cache.k[layer], self._cache.v[layer]  # each [num_blocks, B, Hkv, D]
+            out[self._rows] = paged_decode(
+                q[self._rows], k, v, self._block_tables, self._context_lens, backend=self._backend
+            )
+        for start, part in self._prefills:
+            k, v = self._cache.gather(layer, part.table, part.first + part.count)  # each [L, Hkv, D]
+            rows = slice(start, start + part.count)
+            out[rows] = causal_attention(q[rows], k, v)  # [own T, Hq, D]
+        return out
