@@ -31,7 +31,7 @@ def test_untouched(notebook, tmp_path, record_property):
 def test_solved(notebook, tmp_path, record_property):
     from kvlab.exercises import get
 
-    solved = with_solutions(notebook, tmp_path / "notebooks", lambda exercise: get(exercise).solution_source)
+    solved = with_solutions(notebook, tmp_path / "notebooks", lambda exercise: get(exercise).solution)
     run = _run(solved, tmp_path, record_property)
     for exercise, cell in run.checks().items():
         assert "passed" in cell.text.lower(), f"{exercise}: {cell.text}"

@@ -1,0 +1,100 @@
+"""Keep an answer that passed as text, and load it again for a later notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvlab.exercises import store
+from kvlab.exercises.exercise import PASSED, Exercise
+from kvlab.exercises.registry import UnknownId, define, get
+from kvlab.exercises.sources import execute
+from kvlab.exercises.standalone import CannotStandAlone, standalone_source
+from kvlab.exercises.telling import say
+
+
+def keepable(exercise: Exercise, answer: Any) -> tuple[str | None, str | None]:
+    """(text, None) when the answer stands alone as text and still passes so; (None, a sentence) otherwise."""
+    try:
+        text = _text_of(exercise, answer)
+    except CannotStandAlone as error:
+        return None, f"Passed, but {exercise.id} was not kept for later notebooks: {error}."
+    from kvlab.exercises.checking import judge
+
+    try:
+        again = judge(exercise, _run(exercise, text))
+    except Exception as error:
+        reason = f"run on its own it raised {type(error).__name__}: {error}"
+        return None, f"Passed, but {exercise.id} was not kept for later notebooks: {reason}."
+    if again.state != PASSED:
+        reason = f"run on its own it gives another result ({again.message})"
+        return None, f"Passed, but {exercise.id} was not kept for later notebooks: {reason}"
+    return text, None
+
+
+def load_answer(id: str) -> Any:
+    """The learner's own answer that passed; kvlab's solution, with a sentence, when there is none.
+
+    Raises:
+        LookupError: no exercise has this id (the message suggests the nearest).
+    """
+    exercise = get(id)
+    entry = store.load()["exercises"].get(id, {})
+    text = entry.get("source")
+    if not isinstance(text, str):
+        why = (
+            "it passed, but could not be kept"
+            if entry.get("state") == PASSED
+            else "you have not passed it yet"
+        )
+        say(f"This uses kvlab's solution of {id}, not your own: {why}.")
+        return define(exercise, exercise.solution)
+    try:
+        answer = _run(exercise, text)
+    except Exception as error:
+        say(
+            f"This uses kvlab's solution of {id}: your kept answer no longer runs ({type(error).__name__}: "
+            f"{error})."
+            " Run its check again to keep it anew."
+        )
+        return define(exercise, exercise.solution)
+    say(f"This uses your own answer to {id}, kept when it passed.")
+    return answer
+
+
+def ready(id: str, answer: Any) -> Any:
+    """The learner's answer for the rest of a notebook; while it is a stub, kvlab's solution instead."""
+    from kvlab.exercises.checking import judge
+    from kvlab.exercises.exercise import NOT_ATTEMPTED
+
+    try:
+        exercise = get(id)
+    except UnknownId as error:
+        say(str(error))
+        return answer
+    if judge(exercise, answer).state != NOT_ATTEMPTED:
+        return answer
+    say(f"`{exercise.name}` is still open, so this uses kvlab's solution. Come back when yours is ready.")
+    return define(exercise, exercise.solution)
+
+
+def _run(exercise: Exercise, text: str) -> Any:
+    namespace: dict = {"__name__": "kvlab_answer"}
+    execute(text, namespace)
+    return namespace[exercise.name]
+
+
+def _text_of(exercise: Exercise, answer: Any) -> str:
+    parts: dict[str, Callable] | None = getattr(answer, "parts", None)
+    if exercise.kind == "class":
+        if not parts:
+            raise CannotStandAlone("only a class made by `manager_from` can be kept; build yours with it")
+        names = ", ".join(f"{method}={function.__name__}" for method, function in parts.items())
+        text = standalone_source(list(dict.fromkeys(parts.values())))
+        return (
+            f"from kvlab.exercises import manager_from\n{text}\n\n{exercise.name} = manager_from({names})\n"
+        )
+    text = standalone_source([answer])
+    if answer.__name__ != exercise.name:
+        text += f"\n\n{exercise.name} = {answer.__name__}\n"
+    return text
