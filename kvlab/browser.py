@@ -11,7 +11,7 @@ _APPLICATIONS = {
         "/Applications/Chromium.app/Contents/MacOS/Chromium",
         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     ),
-    "win32": ("{ProgramFiles}/Google/Chrome/Application/chrome.exe",),
+    "win32": ("C:/Program Files/Google/Chrome/Application/chrome.exe",),
 }
 _PLAYWRIGHT_CACHE = {
     "darwin": "~/Library/Caches/ms-playwright",
@@ -38,8 +38,8 @@ def find_browser() -> Path | None:
         path = shutil.which(command)
         if path:
             return Path(path)
-    for pattern in _APPLICATIONS.get(sys.platform, ()):
-        candidate = Path(pattern.format(ProgramFiles=os.environ.get("ProgramFiles", "C:/Program Files")))
+    for application in _APPLICATIONS.get(sys.platform, ()):
+        candidate = Path(application)
         if candidate.is_file():
             return candidate
     return _playwright_browser()
