@@ -25,13 +25,15 @@ def test_untouched(notebook, tmp_path, record_property):
     run = _run(notebook, tmp_path, record_property)
     assert run.checks(), "the notebook checks nothing"
     for exercise, cell in run.checks().items():
-        assert "not attempted" in cell.text.lower(), f"{exercise}: {cell.text}"
+        assert f"{exercise} · not attempted" in cell.text, f"{exercise}: {cell.text}"
 
 
 def test_solved(notebook, tmp_path, record_property):
-    from kvlab.exercises import get
+    from kvlab.exercises.registry import find_exercise
 
-    solved = with_solutions(notebook, tmp_path / "notebooks", lambda exercise: get(exercise).solution)
+    solved = with_solutions(
+        notebook, tmp_path / "notebooks", lambda exercise: find_exercise(exercise).solution
+    )
     run = _run(solved, tmp_path, record_property)
     for exercise, cell in run.checks().items():
-        assert "passed" in cell.text.lower(), f"{exercise}: {cell.text}"
+        assert f"{exercise} · passed" in cell.text, f"{exercise}: {cell.text}"

@@ -112,11 +112,13 @@ def test_every_stub_is_checked_after_it(notebook):
 
 
 def test_stubs_are_those_of_the_exercises(notebook):
-    from kvlab.exercises import get
+    from kvlab.exercises.registry import find_exercise
 
     for cell in _code(notebook):
         for exercise in exercise_ids(cell):
-            assert cell.source.strip() == get(exercise).stub.strip(), f"the stub of {exercise} has drifted"
+            assert cell.source.strip() == find_exercise(exercise).stub.strip(), (
+                f"the stub of {exercise} has drifted"
+            )
 
 
 def test_links_resolve(notebook):

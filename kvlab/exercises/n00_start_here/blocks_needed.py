@@ -17,7 +17,7 @@ SOLUTION = """def blocks_needed(num_tokens, block_size):
 
 HINTS = (
     "`7 // 4` is 1: it counts only the blocks that are full. Which block does it leave out?",
-    "Add just enough to the number of tokens that a partly filled block counts too, and a full one does not count "
+    "Add just enough to the tokens that a partly filled block counts too, and a full one does not count "
     "twice: `block_size - 1`.",
 )
 
@@ -40,10 +40,14 @@ WRONG = (
 )
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("s are" if number != 1 else " is")
+
+
 def _check(trial: Trial) -> str:
     for num_tokens, block_size in [(7, 4), (8, 4), (9, 4), (0, 4), (1, 16), (5, 1), (40, 16)]:
         full, rest = divmod(num_tokens, block_size)
-        because = f"{full} blocks are full" + (f" and {rest} tokens are left over" if rest else "")
+        because = f"{_count(full, 'block')} full" + (f" and {_count(rest, 'token')} over" if rest else "")
         given = f"{num_tokens} tokens in blocks of {block_size}"
         trial.gives(num_tokens, block_size, expected=full + (rest > 0), given=given, because=because)
     return "Full blocks count once, and a partly filled one counts whole."

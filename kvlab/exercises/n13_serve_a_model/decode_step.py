@@ -1,4 +1,4 @@
-"""13.decode_step: reserve, write, commit; the order in which a step cannot leave the books and the KV apart."""
+"""13.decode_step: reserve, write, commit: the order that keeps the books and the KV together."""
 
 from collections.abc import Callable
 
@@ -27,10 +27,10 @@ SOLUTION = """def decode_step(manager, new_tokens, compute):
 """
 
 HINTS = (
-    "`manager.append` grows the length at once. `manager.reserve(new_tokens)` takes the blocks for the whole batch and "
-    "waits: a clean end of the `with` commits the lengths, an exception gives the blocks back.",
-    'Inside `with manager.reserve(new_tokens) as reservation:`, `reservation["A"].slots` are A\'s slots, and '
-    "`reservation.copies` the copies. `compute` has to run in there.",
+    "`manager.append` grows the length at once. `manager.reserve(new_tokens)` takes the blocks for the whole "
+    "batch and waits: a clean end of the `with` commits the lengths, an exception gives the blocks back.",
+    "Inside `with manager.reserve(new_tokens) as reservation:` the slots of A are in "
+    '`reservation["A"].slots`, and the copies in `reservation.copies`. `compute` has to run in there.',
 )
 
 WRONG = (
@@ -39,7 +39,7 @@ WRONG = (
         "def decode_step(manager, new_tokens, compute):\n"
         "    slots = {r: manager.append(r, n).slots for r, n in new_tokens.items()}\n"
         "    return compute(slots, [])\n",
-        "while compute runs, A's length should still be 3",
+        "one block is free: the manager should be as before",
     ),
     WrongAnswer(
         "commits before it computes",
@@ -56,7 +56,7 @@ WRONG = (
         "        with manager.reserve({r: n}) as reservation:\n"
         "            result = compute({r: reservation[r].slots}, reservation.copies)\n"
         "    return result\n",
-        "one call of compute with the slots of A and B",
+        "compute should not run at all",
     ),
     WrongAnswer(
         "swallows the failure",
@@ -95,9 +95,9 @@ def _managed(num_blocks: int) -> BlockManager:
 
 
 def _check(trial: Trial) -> str:
+    _a_full_pool_refuses_the_batch(trial)
     _runs_inside_the_reservation(trial)
     _a_failure_changes_nothing(trial)
-    _a_full_pool_refuses_the_batch(trial)
     _copies_are_passed_on(trial)
     return "Reserve for the whole batch, write, and let the length grow last."
 
@@ -120,8 +120,8 @@ def _runs_inside_the_reservation(trial: Trial) -> None:
     for request_id, before in (("A", 3), ("B", 4)):
         if lengths[request_id] != before:
             raise Refused(
-                f"{GIVEN}: while compute runs, {request_id}'s length should still be {before}, because its K and V are "
-                f"not written yet; it was {lengths[request_id]} already."
+                f"{GIVEN}: while compute runs, {request_id}'s length should still be {before}, because its "
+                f"K and V are not written yet; it was {lengths[request_id]} already."
             )
     trial.equal(
         slots,

@@ -19,22 +19,23 @@ SOLUTION = """def kv_bytes(lengths, block_size, num_layers, num_kv_heads, head_d
 """
 
 HINTS = (
-    "A token leaves one vector of `head_dim` numbers behind in each layer and each KV head, once for K and once for V.",
-    "Count the blocks of each request first (notebook 00), add them up, and only then go to bytes: a block that is "
-    "partly empty costs as much as a full one.",
+    "A token leaves one vector of `head_dim` numbers behind in each layer and each KV head, once for K and "
+    "once for V.",
+    "Count the blocks of each request first (notebook 00), add them up, and only then go to bytes: a block "
+    "that is partly empty costs as much as a full one.",
 )
 
 WRONG = (
-    WrongAnswer("forgets V", edited(SOLUTION, "2 * num_layers", "num_layers"), "K and V"),
+    WrongAnswer("forgets V", edited(SOLUTION, "2 * num_layers", "num_layers"), "got 368640"),
     WrongAnswer(
         "counts tokens, not blocks",
         edited(SOLUTION, "return blocks * block_size", "return sum(lengths)"),
-        "1 block of 16",
+        "got 46080",
     ),
     WrongAnswer(
         "only full blocks",
         edited(SOLUTION, "(length + block_size - 1)", "length"),
-        "1 block of 16",
+        "got 0",
     ),
     WrongAnswer(
         "lets requests share a last block",
@@ -43,9 +44,9 @@ WRONG = (
             "sum((length + block_size - 1) // block_size for length in lengths)",
             "(sum(lengths) + block_size - 1) // block_size",
         ),
-        "3 + 3 blocks of 16",
+        "3 + 3 blocks of 16 tokens",
     ),
-    WrongAnswer("one layer", edited(SOLUTION, "num_layers * num_kv_heads", "num_kv_heads"), "30 layers"),
+    WrongAnswer("one layer", edited(SOLUTION, "num_layers * num_kv_heads", "num_kv_heads"), "got 24576"),
 )
 
 

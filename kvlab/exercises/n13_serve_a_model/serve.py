@@ -33,10 +33,10 @@ SOLUTION = """def serve(step, release, prompts, stop_id, max_new_tokens):
 """
 
 HINTS = (
-    "Keep a dict of what to feed next. It starts as a copy of `prompts`; afterwards each running request feeds only its "
-    "newest token, because the cache holds the rest.",
-    "`while feed:` call `step(feed)` once, then look at each returned token. Finished: `release` it and `del` it from "
-    "the dict. Not finished: `feed[request_id] = [token]`.",
+    "Keep a dict of what to feed next. It starts as a copy of `prompts`; afterwards each running request "
+    "feeds only its newest token, because the cache holds the rest.",
+    "`while feed:` call `step(feed)` once, then look at each returned token. Finished: `release` it and "
+    "`del` it from the dict. Not finished: `feed[request_id] = [token]`.",
 )
 
 WRONG = (
@@ -92,39 +92,34 @@ class _Script:
         self.prompts = {"A": [5, 6, 7], "B": [8], "C": [9, 9]}
         self.fed: dict[str, int] = dict.fromkeys(self.prompts, 0)
         self.finished: dict[str, int] = {}
-        self.released: list[str] = []
+        self.released: dict[str, int] = {}
         self.round = 0
 
     def step(self, tokens: Mapping) -> dict:
         self.round += 1
         if not tokens or self.round > 20:
-            raise RuntimeError("step was called with nothing left to do")
-        for request_id, done in self.finished.items():
-            if request_id not in self.released:
-                raise Refused(
-                    f"{GIVEN}: {request_id} finished in round {done} and still held its blocks in round "
-                    f"{self.round}; release it at once, the others need the room."
-                )
+            raise Refused(f"{GIVEN}: step was called with nothing left to do.")
         return {request_id: self._next(request_id, list(ids)) for request_id, ids in tokens.items()}
 
     def _next(self, request_id: str, ids: list[int]) -> int:
+        who = f"{GIVEN}: in round {self.round} {request_id}"
+        said, count = self.says[request_id], self.fed[request_id]
         if request_id in self.released:
-            raise Refused(
-                f"{GIVEN}: {request_id} was fed {ids} after it was released; take it out of the round."
-            )
-        said = self.says[request_id]
-        count = self.fed[request_id]
+            raise Refused(f"{who} was fed {ids} after it was released; take it out of the round.")
+        if request_id in self.finished and count == MOST:
+            raise Refused(f"{who} was fed {ids}, but an answer has at most {MOST} tokens and it has them.")
+        if request_id in self.finished:
+            raise Refused(f"{who} was fed {ids} after it had said {STOP}, the stop token.")
         due = self.prompts[request_id] if count == 0 else [said[count - 1]]
         if ids != due:
             raise Refused(
-                f"{GIVEN}: in round {self.round} {request_id} was fed {ids}, expected {due}: the prompt once, "
-                "then only the newest token, because the cache holds the rest."
+                f"{who} was fed {ids}, expected {due}: the prompt once, then only the newest token, because "
+                "the cache holds the rest."
             )
         self.fed[request_id] += 1
-        token = said[count]
-        if token == STOP or count + 1 == MOST:
+        if said[count] == STOP or count + 1 == MOST:
             self.finished[request_id] = self.round
-        return token
+        return said[count]
 
     def release(self, request_id: str) -> None:
         if request_id in self.released:
@@ -133,7 +128,19 @@ class _Script:
             raise Refused(
                 f"{GIVEN}: {request_id} was released in round {self.round}, before it had finished."
             )
-        self.released.append(request_id)
+        self.released[request_id] = self.round
+
+    def complaint(self) -> str | None:
+        """What is wrong with the times of the releases."""
+        for request_id, finished in self.finished.items():
+            if request_id not in self.released:
+                return f"{request_id} was never released, so its blocks stay taken for good"
+            if self.released[request_id] > finished:
+                return (
+                    f"{request_id} finished in round {finished} and still held its blocks in round "
+                    f"{self.released[request_id]}; release it at once, the others need the room"
+                )
+        return None
 
 
 def _check(trial: Trial) -> str:
@@ -144,9 +151,8 @@ def _check(trial: Trial) -> str:
     for request_id, said in script.says.items():
         right = [token for token in said if token != STOP][:MOST]
         _compare(request_id, right, list(answers[request_id]))
-    left = sorted(set(script.prompts) - set(script.released))
-    if left:
-        raise Refused(f"{GIVEN}: {', '.join(left)} was never released, so its blocks stay taken for good.")
+    if complaint := script.complaint():
+        raise Refused(f"{GIVEN}: {complaint}.")
     return "One step a round for all, and the blocks of a finished answer come back at once."
 
 
