@@ -1,0 +1,161 @@
+"""Draw one frame of a recording: tables, free list, pool, and what this step did. Pure functions, no widgets."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from kvlab.block_table import BlockCopy, Slot
+from kvlab.recording import Frame
+from kvlab.state import State
+from kvlab.views.contents import is_block, read_blocks, request_ids
+from kvlab.views.palette import Paint, paints
+from kvlab.views.pool_drawing import draw_pool, legend, ring
+from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
+from kvlab.views.svg import Canvas, arrow_head, route, text_width, wrap_text
+from kvlab.views.tables_drawing import CHIP_STEP, TablesLayout, draw_free_list, draw_tables
+from kvlab.views.theme import FOCUS, INK, MUTED
+
+_TOP = 12
+_LEAST_WIDTH = 560
+
+
+class Scene:
+    """What stays the same from frame to frame: colours, rows and places, so that nothing jumps."""
+
+    def __init__(self, states: Sequence[State]):
+        first = states[0]
+        ids = request_ids(list(states))
+        self.paints: Mapping[Hashable, Paint] = paints(ids)
+        longest = max((len(table) for state in states for table in state.tables.values()), default=1)
+        self.tables = TablesLayout(ids, longest, _TOP)
+        self.free_top = self.tables.bottom + 2
+        used = {b for state in states for table in state.tables.values() for b in table}
+        shown = [b for b in used if is_block(b, first.num_blocks)]
+        top = self.free_top + 26
+        self.pool = PoolLayout(first.num_blocks, first.block_size, top, lanes=True, must_show=shown)
+        self.shared = any(len(state.holders(b)) > 1 for state in states for b in shown)
+        free_right = MARGIN + 128 + CHIP_STEP * first.num_blocks
+        right = max(self.pool.right, self.tables.right, free_right) + MARGIN
+        self.width = min(WIDTH, max(_LEAST_WIDTH, right))
+        self.legend_y = self.pool.bottom + (18 if not self.pool.hidden else 36)
+
+
+def draw_frame(scene: Scene, frames: Sequence[Frame], step: int, *, uid: str | None = None,
+               standalone: bool = False) -> str:
+    """The SVG of one frame. standalone adds the theme and the telling as text, for pages without the widget."""
+    frame = frames[step]
+    wrong = set(frame.bad_blocks)
+    canvas = Canvas(scene.width, scene.legend_y + 10)
+    draw_tables(canvas, scene.tables, frame.state, scene.paints, _lit_entries(frame), wrong)
+    freed = {event.block for event in frame.events if event.kind == "free"}
+    draw_free_list(canvas, scene.free_top, frame.state, freed, wrong, scene.width - MARGIN)
+    draw_pool(canvas, scene.pool, read_blocks(frame.state), scene.paints, wrong=wrong)
+    for rid, slots in frame.slots.items():
+        _draw_written(canvas, scene, frame.state, rid, slots)
+    _draw_copies(canvas, scene.pool, frame.copies)
+    legend(canvas, scene.legend_y, block_size=frame.state.block_size, shared=scene.shared, wrong=bool(wrong))
+    if frame.error:
+        draw_sentence(canvas, f"Wrong: {frame.error}", FOCUS, 700)
+    if standalone:
+        draw_sentence(canvas, f"step {step} of {len(frames) - 1}  {frame.telling}", INK, 600)
+    return canvas.svg(tell(frames, step), step=step, uid=uid, standalone=standalone)
+
+
+def tell(frames: Sequence[Frame], step: int) -> str:
+    """The step in one line: its number, what happened, and what went wrong."""
+    frame = frames[step]
+    error = f" Wrong: {frame.error}." if frame.error else ""
+    return f"step {step} of {len(frames) - 1}  {frame.telling}{error}".replace("..", ".")
+
+
+def draw_sentence(canvas: Canvas, sentence: str, fill: str, weight: int) -> None:
+    """Add a sentence under the figure, in as many lines as it takes."""
+    for line in wrap_text(sentence, canvas.width - 2 * MARGIN, 12.5, weight):
+        canvas.height += 19
+        canvas.text(MARGIN, canvas.height - 8, line, 12.5, fill=fill, weight=weight)
+    canvas.height += 4
+
+
+def _lit_entries(frame: Frame) -> dict[Hashable, set[int]]:
+    """The table entries that the step is about: those written to, or all of a fork's."""
+    lit: dict[Hashable, set[int]] = {}
+    for rid, slots in frame.slots.items():
+        blocks = {slot.block for slot in slots if slot.block is not None}
+        table = frame.state.tables.get(rid, ())
+        lit[rid] = {i for i, block in enumerate(table) if block in blocks}
+    operation = frame.operation
+    if operation is not None and operation.kind == "fork":
+        lit[operation.other] = set(range(len(frame.state.tables.get(operation.other, ()))))
+    return lit
+
+
+def _draw_written(canvas: Canvas, scene: Scene, state: State, rid: Hashable, slots: list[Slot]) -> None:
+    """Ring the slots written in this step; an arrow names the tokens that arrive in each block."""
+    pool = scene.pool
+    position = state.lengths.get(rid, 0) - len(slots)
+    for block, offset, count, first in _runs(slots, position):
+        if not (pool.shows(block) and 0 <= offset and offset + count <= state.block_size):
+            continue
+        ring(canvas, pool, block, offset, count)
+        x, y = pool.slot_center(block, offset), pool.corner(block)[1]
+        start = y - (15 if pool.labelled else 9)
+        canvas.path(route([(x, start), (x, y - 4)]), 5, fill="none", stroke=FOCUS, stroke_width=1.8)
+        canvas.path(arrow_head(x, y, "down", 4 if pool.labelled else 3), 5, fill=FOCUS)
+        if pool.labelled:
+            _name_tokens(canvas, pool, block, x, scene.paints[rid].label, first, count)
+
+
+def _name_tokens(canvas: Canvas, pool: PoolLayout, block: int, x: float, label: str, first: int, count: int) -> None:
+    """Name the arriving tokens beside their arrow, on the side and in the words that stay over the block."""
+    left, y = pool.corner(block)
+    right = left + pool.block_width + pool.column_gap
+    span = f"{first}" if count == 1 else f"{first}–{first + count - 1}"
+    words = f"{label}, token{'s' if count > 1 else ''} {span}"
+    room_right, room_left = right - x - 8, x - 8 - left
+    if text_width(words, 10.5, 700) > max(room_right, room_left):
+        words = f"{label} {span}"
+    to_left = text_width(words, 10.5, 700) > room_right and room_left > room_right
+    place, anchor = (x - 8, "end") if to_left else (x + 8, "start")
+    canvas.text(place, y - 5, words, 10.5, fill=FOCUS, weight=700, anchor=anchor)
+
+
+def _runs(slots: list[Slot], position: int) -> list[tuple[int, int, int, int]]:
+    """Neighbouring slots joined: (block, offset, count, first position)."""
+    runs: list[list[int]] = []
+    for i, slot in enumerate(slots):
+        if runs and runs[-1][0] == slot.block and runs[-1][1] + runs[-1][2] == slot.offset:
+            runs[-1][2] += 1
+        else:
+            runs.append([slot.block, slot.offset, 1, position + i])
+    return [tuple(run) for run in runs]
+
+
+def _draw_copies(canvas: Canvas, pool: PoolLayout, copies: Sequence[BlockCopy]) -> None:
+    """An arrow from source to destination through the lanes between the rows, with the number of slots."""
+    for i, copy in enumerate(copies):
+        if not (pool.shows(copy.source) and pool.shows(copy.destination)):
+            continue
+        points = _copy_route(pool, copy.source, copy.destination, 3 * (i % 3))
+        canvas.path(route(points), 5, fill="none", stroke=FOCUS, stroke_width=1.8)
+        direction = "right" if points[-1][0] > points[-2][0] else "left"
+        canvas.path(arrow_head(*points[-1], direction, 4 if pool.labelled else 3), 5, fill=FOCUS)
+        words = f"copy {copy.num_slots} slot{'' if copy.num_slots == 1 else 's'}"
+        size = 10.5 if pool.labelled else 9
+        (x, y), (end, _) = points[1:3]
+        wide = abs(x - end) > text_width(words, size, 700) + 24
+        place, anchor = ((x + end) / 2, "middle") if wide else (x + 6, "start")
+        canvas.text(place, y + 3.5, words, size, fill=FOCUS, weight=700, anchor=anchor, layer=6, plate=True)
+
+
+def _copy_route(pool: PoolLayout, source: int, destination: int, shift: float):
+    """Corner points of the arrow, from under the source into the near side of the destination."""
+    half = pool.block_width / 2
+    source_x, source_y = pool.corner(source)
+    target_x, target_y = pool.corner(destination)
+    from_x = source_x + half + shift
+    bottom = source_y + pool.block_height
+    lane = bottom + (9 if pool.labelled else 6) + shift
+    middle = target_y + pool.block_height / 2 + shift
+    if from_x <= target_x + half + shift:
+        edge, gutter = target_x, target_x - pool.column_gap / 2 - 2
+    else:
+        edge, gutter = target_x + pool.block_width, target_x + pool.block_width + pool.column_gap / 2 + 2
+    return [(from_x, bottom), (from_x, lane), (gutter, lane), (gutter, middle), (edge, middle)]
