@@ -105,7 +105,7 @@ class BlockManager:
             OutOfBlocks: fewer blocks are free than needed.
             ValueError: less than one token, or the request is part of an open reservation.
         """
-        reservation = self.reserve({request_id: tokens})
+        reservation = self._reserve({request_id: tokens})
         reservation.commit()
         return reservation[request_id]
 
@@ -119,12 +119,12 @@ class BlockManager:
         Args:
             tokens: request id -> how many tokens (or their ids) it is about to write.
         """
-        counts = self._counts(tokens)
-        for request_id in counts:
-            self._refuse_reserved(request_id)
-        self._pool.require(blocks_needed(self, counts))
-        reservation = Reservation(self, counts)
-        self._pool.deliver()
+        reservation = self._reserve(tokens)
+        try:
+            self._pool.deliver()
+        except BaseException:
+            reservation.roll_back()
+            raise
         return reservation
 
     def can_append(self, tokens: Mapping[Hashable, int]) -> bool:
@@ -248,6 +248,13 @@ class BlockManager:
             if counts[request_id] < 1:
                 raise ValueError(f"request {request_id!r}: append at least 1 token, got {n!r}")
         return counts
+
+    def _reserve(self, tokens: Mapping[Hashable, int | Sequence[int]]) -> Reservation:
+        counts = self._counts(tokens)
+        for request_id in counts:
+            self._refuse_reserved(request_id)
+        self._pool.require(blocks_needed(self, counts))
+        return Reservation(self, counts)
 
     def _table(self, request_id: Hashable) -> BlockTable:
         table = self._tables.get(request_id)

@@ -156,7 +156,10 @@ class BlockPool:
             self._pending.append(Event(kind, block, request_id))
 
     def deliver(self) -> None:
-        """Tell the listener of all that happened; called when an operation is complete."""
+        """Tell the listener of all that happened; called when an operation is complete.
+
+        What the listener raises reaches the caller of that operation, which has taken effect all the same.
+        """
         if self._pending:
             events, self._pending = self._pending, []
             for event in events:

@@ -68,7 +68,7 @@ def _frames(operations: list[Operation], manager, call: Callable[..., Any]) -> I
 
 def _step(step: int, operation: Operation, manager, before: State, call: Callable[..., Any]) -> Frame:
     slots: dict[Hashable, list[Slot]] = {}
-    error = refusal = None
+    error = refusal = stopped = None
     live = list(before.tables)
     try:
         slots = _run(operation, manager, call)
@@ -76,13 +76,13 @@ def _step(step: int, operation: Operation, manager, before: State, call: Callabl
     except MemoryError as refused:
         refusal = str(refused) or "out of blocks"
     except Exception as raised:
-        error = _sentence(raised)
+        stopped = error = _sentence(raised)
     try:
         after = call(snapshot, manager, live)
     except Exception as raised:
         error = error or _sentence(raised)
         after = before
-    if refusal is not None and after != before:
+    if refusal is not None and (after != before or _debris(operation, before, manager)):
         error = f"refused ({refusal}), but the state was changed"
     broken = violations(after)
     error = error or next((violation.sentence for violation in broken), None)
@@ -92,7 +92,7 @@ def _step(step: int, operation: Operation, manager, before: State, call: Callabl
         step,
         operation,
         after,
-        tell(operation, before, after, slots, copies, refusal),
+        tell(operation, before, after, slots, copies, refusal, stopped),
         slots,
         copies,
         list(_events(before, after, operation, copies)),
@@ -142,6 +142,19 @@ def _live_after(operation: Operation, live: list[Hashable]) -> list[Hashable]:
         return live
     grown = [request_id for request_id, _ in operation.batch] or [operation.other or operation.request_id]
     return list(dict.fromkeys([*live, *grown]))
+
+
+def _debris(operation: Operation, before: State, manager) -> bool:
+    """Whether a refused request that did not exist before exists now."""
+    for request_id in [who for who, _ in operation.batch] or [operation.request_id]:
+        if request_id in before.tables:
+            continue
+        try:
+            if manager.block_table(request_id) or manager.length(request_id):
+                return True
+        except Exception:
+            continue
+    return False
 
 
 def _misplaced(before: State, after: State, slots: dict[Hashable, list[Slot]]) -> str | None:

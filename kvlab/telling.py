@@ -16,10 +16,13 @@ def tell(
     slots: dict[Hashable, list[Slot]],
     copies: list[BlockCopy],
     refusal: str | None,
+    stopped: str | None,
 ) -> str:
     """The step in words, such as "A appends token 8: block 3 allocated, table [7, 1, 3], length 9."."""
     if refusal is not None:
         return f"{_asked(operation)} is refused: {refusal}. Nothing changed."
+    if stopped is not None:
+        return f"{_asked(operation)} raises {stopped}."
     if operation.kind == "fork":
         return _fork(operation, after)
     if operation.kind == "release":
@@ -28,7 +31,7 @@ def tell(
         return f"{_asked(operation)} was reserved and rolled back: everything is as it was."
     grown = [_append(who, before, after, written, copies) for who, written in slots.items()]
     prefix = "One step for the batch. " if operation.kind == "reserve" else ""
-    return prefix + " ".join(grown) if grown else f"{_asked(operation)} failed."
+    return prefix + " ".join(grown)
 
 
 def _asked(operation: Operation) -> str:
@@ -47,9 +50,8 @@ def _append(who: Hashable, before: State, after: State, written: list[Slot], cop
     new = [block for block in table if block not in old and not (copy and block == copy.destination)]
     happened = []
     if copy:
-        happened.append(
-            f"block {copy.source} is shared: {_count(copy.num_slots, 'slot')} copied to block {copy.destination}"
-        )
+        copied = f"{_count(copy.num_slots, 'slot')} copied to block {copy.destination}"
+        happened.append(f"block {copy.source} is shared: {copied}")
     if new:
         happened.append(f"{_blocks(new)} allocated")
     if not happened:
