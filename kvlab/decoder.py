@@ -84,7 +84,10 @@ class Decoder:
                 longer than the model's.
             OutOfBlocks: from the block manager; with one that can reserve, nothing has changed.
         """
-        self._check(sequences, tokens)
+        if not tokens:
+            raise ValueError("A step needs at least one request with its tokens.")
+        for request_id, ids in tokens.items():
+            self.check_tokens(request_id, ids, held=sequences.length(request_id))
         counts = {request_id: len(ids) for request_id, ids in tokens.items()}
         ids = torch.tensor(
             [token for ids in tokens.values() for token in ids]
@@ -119,26 +122,23 @@ class Decoder:
         angles = positions.to(torch.float32)[:, None] * self._frequencies  # [T, D / 2]
         return angles.cos().to(self.dtype)[:, None], angles.sin().to(self.dtype)[:, None]  # [T, 1, D / 2]
 
-    def _check(self, sequences, tokens: Mapping[Hashable, Sequence[int]]) -> None:
-        if not tokens:
-            raise ValueError("A step needs at least one request with its tokens.")
-        for request_id, ids in tokens.items():
-            if len(ids) == 0:
+    def check_tokens(self, request_id: Hashable, ids: Sequence[int], held: int = 0) -> None:
+        """Whether a request that holds `held` tokens can take these. Raises ValueError if not."""
+        if len(ids) == 0:
+            raise ValueError(
+                f"Request {request_id!r} brings no tokens: give it at least one, or leave it out."
+            )
+        for token in ids:
+            if not 0 <= token < self.config.vocab_size:
                 raise ValueError(
-                    f"Request {request_id!r} brings no tokens: give it at least one, or leave it out."
+                    f"Request {request_id!r}: token id {token} is outside the vocabulary, "
+                    f"0 to {self.config.vocab_size - 1}."
                 )
-            for token in ids:
-                if not 0 <= token < self.config.vocab_size:
-                    raise ValueError(
-                        f"Request {request_id!r}: token id {token} is outside the vocabulary, "
-                        f"0 to {self.config.vocab_size - 1}."
-                    )
-            total = sequences.length(request_id) + len(ids)
-            if total > self.config.context_length:
-                raise ValueError(
-                    f"Request {request_id!r} would hold {total} tokens; the model was trained for "
-                    f"{self.config.context_length}: release it or shorten the prompt."
-                )
+        if held + len(ids) > self.config.context_length:
+            raise ValueError(
+                f"Request {request_id!r} would hold {held + len(ids)} tokens; the model's context is "
+                f"{self.config.context_length}: shorten the prompt or generate less."
+            )
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -142,7 +142,7 @@ class PagedSequences:
         self._half_grown: set[Hashable] = set()
 
     def request_ids(self) -> list[Hashable]:
-        return list(self._lengths)
+        return list(dict.fromkeys([*self._lengths, *self._half_grown]))
 
     def length(self, request_id: Hashable) -> int:
         """Tokens of the request whose K and V are written; 0 for one that is not there."""
@@ -162,8 +162,7 @@ class PagedSequences:
                     parts.append(_Part(first, count, table, slots[request_id]))
                 yield _PagedBatch(self.cache, self.backend, parts)
         except BaseException:
-            if not hasattr(self.manager, "reserve"):
-                self._half_grown |= counts.keys()
+            self._half_grown |= {request_id for request_id in counts if self._is_ahead(request_id)}
             raise
         for request_id, count in counts.items():
             self._lengths[request_id] = self.length(request_id) + count
@@ -181,6 +180,13 @@ class PagedSequences:
         self.manager.release(request_id)
         self._lengths.pop(request_id, None)
         self._half_grown.discard(request_id)
+
+    def _is_ahead(self, request_id: Hashable) -> bool:
+        """Whether the manager has counted tokens of the failed step, since it cannot roll back."""
+        try:
+            return (self.manager.length(request_id) or 0) != self.length(request_id)
+        except Exception:  # the failure of the step is what the caller must see
+            return False
 
     def _check_before(self, request_id: Hashable) -> None:
         if request_id in self._half_grown:
