@@ -69,7 +69,7 @@ MODELS = {
     ),
     "mistral-7b-v0.1": KnownModel(
         _decoder(32, 32, 8, 128, 32768, sliding_window=4096),
-        "Mistral 7B paper (arXiv:2310.06825), table 1, window 4096; length of its config.json",
+        "config.json of mistralai/Mistral-7B-v0.1; Mistral 7B paper (arXiv:2310.06825), table 1",
     ),
     "gemma-2-9b": KnownModel(
         _decoder(42, 16, 8, 256, 8192, sliding_window=4096, sliding_window_pattern=2),
@@ -80,8 +80,8 @@ MODELS = {
         "gpt-oss model card (arXiv:2508.10925): 24 layers, 64 heads of 64, 8 KV heads, window 128 in turn",
     ),
     "llama-4-scout": KnownModel(
-        _decoder(48, 40, 8, 128, 131072, attention_chunk_size=8192, no_rope_layer_interval=4),
-        "transformers' Llama4TextConfig (checkpoint Llama-4-Scout-17B-16E): chunks of 8192, every 4th layer full",
+        _decoder(48, 40, 8, 128, None, attention_chunk_size=8192, no_rope_layer_interval=4),
+        "transformers' Llama4TextConfig (checkpoint Llama-4-Scout-17B-16E): chunks of 8192, every 4th full",
     ),
     "deepseek-v3": KnownModel(
         {
