@@ -78,7 +78,7 @@ class PagedKVCache:
             k, v = k[rows], v[rows]
         index = torch.from_numpy(flat[kept]).to(self.device)
         for whole, tokens in ((self.k, k), (self.v, v)):
-            _as_bits(whole[layer].flatten(0, 1))[index] = _as_bits(tokens)  # [N * B, Hkv, D]
+            as_bits(whole[layer].flatten(0, 1))[index] = as_bits(tokens)  # [N * B, Hkv, D]
 
     def copy(self, copies: Iterable[BlockCopy]) -> None:
         """Carry out a step's block copies, K and V, in all layers, before anything of that step is written.
@@ -101,7 +101,7 @@ class PagedKVCache:
         to = torch.from_numpy(destinations).to(self.device)
         origin = torch.from_numpy(origins).to(self.device)
         for whole in (self.k, self.v):
-            slots = _as_bits(whole.flatten(1, 2))  # [L, N * B, Hkv, D]
+            slots = as_bits(whole.flatten(1, 2))  # [L, N * B, Hkv, D]
             slots[:, to] = slots[:, origin]
 
     def gather(
@@ -228,6 +228,6 @@ def _resolve(copies: Sequence[BlockCopy], block_size: int) -> tuple[np.ndarray, 
     return slots[changed], origins[changed]
 
 
-def _as_bits(tensor: torch.Tensor) -> torch.Tensor:
+def as_bits(tensor: torch.Tensor) -> torch.Tensor:
     """float8 as the bytes it is, since not every device can index-assign float8; other dtypes as they are."""
     return tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor

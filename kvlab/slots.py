@@ -44,15 +44,18 @@ def flat_slots(slots: Any, num_blocks: int, block_size: int) -> np.ndarray:
 
 
 def _from_pairs(slots: Sequence, num_blocks: int, block_size: int) -> np.ndarray:
-    flat = []
-    for slot in slots:
-        if len(slot) < 2 or not all(isinstance(number, (int, np.integer)) for number in slot[:2]):
-            raise ValueError(f"{slot} is not a slot: a slot is (block, offset), two integers.")
-        block, offset = slot[:2]
-        if not (0 <= block < num_blocks and 0 <= offset < block_size):
-            raise ValueError(
-                f"slot (block {block}, offset {offset}) is outside the cache: blocks are 0 to "
-                f"{num_blocks - 1}, offsets 0 to {block_size - 1}."
-            )
-        flat.append(block * block_size + offset)
-    return np.array(flat, np.int64)
+    try:
+        numbers = np.array([[slot[0] for slot in slots], [slot[1] for slot in slots]])  # [2, T]
+    except (IndexError, TypeError):
+        numbers = np.array(None)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise ValueError(f"every slot must be (block, offset), two integers; got {list(slots)[:4]}.")
+    blocks, offsets = numbers.astype(np.int64)
+    outside = (blocks < 0) | (blocks >= num_blocks) | (offsets < 0) | (offsets >= block_size)
+    if outside.any():
+        first = np.flatnonzero(outside)[0]
+        raise ValueError(
+            f"slot (block {blocks[first]}, offset {offsets[first]}) is outside the cache: blocks are 0 to "
+            f"{num_blocks - 1}, offsets 0 to {block_size - 1}."
+        )
+    return blocks * block_size + offsets
