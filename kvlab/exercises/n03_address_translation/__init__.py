@@ -2,4 +2,4 @@
 
 TITLE = "Address translation"
 NOTEBOOK = "03_address_translation.ipynb"
-EXERCISES = ("translate",)
+EXERCISES = ("translate", "worked", "slot_mapping", "flat_address")
