@@ -78,16 +78,16 @@ class _Running:
 class Generator:
     """Several requests decoded together; requests may be added at any time and leave when they are finished.
 
-    Iterate over it, or call `step()` yourself and `add()` in between. An exception (OutOfBlocks, say) leaves all
-    requests as they were before the step: remove one and go on.
+    Iterate over it, or call `step()` yourself and `add()` in between. An exception (OutOfBlocks, say) leaves
+    all requests as they were before the step: remove one and go on.
 
     Args:
         sequences: ContiguousSequences or PagedSequences.
         max_new_tokens: at most so many tokens a request.
         temperature, top_p, seed: see Sampler.
         stop_ids: tokens that end a request; None means the model's own end token.
-        release_finished: whether a finished request is released, so that its blocks are free again from the end
-            of its last step on. If not, its blocks stay to be looked at, and releasing them is up to you.
+        release_finished: whether a finished request is released, so that its blocks are free again from the
+            end of its last step on. If not, they stay to be looked at, and releasing them is up to you.
 
     Raises:
         ValueError: an argument out of range.

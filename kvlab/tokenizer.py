@@ -66,7 +66,10 @@ class Tokenizer:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of `text`. Control tokens such as <|im_end|> are recognised when they are spelled out."""
+        """Token ids of `text`. Control tokens such as <|im_end|> are recognised when they are spelled out.
+
+        Six control characters and the unassigned planes of Unicode have no token and are left out.
+        """
         return self._backend.encode(text, add_special_tokens=False).ids
 
     def token_bytes(self, token_id: int) -> bytes:
