@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
-    """Where a token lives: entry `entry` of the table names physical block `block`; `slot` is the offset in it."""
+    """Where a token lives: table entry `entry` names physical block `block`; `slot` is the offset in it."""
 
     entry: int
     block: int
@@ -49,7 +49,7 @@ def locate(table: Sequence[int], block_size: int, position: int) -> Place:
 
 
 class Answer(NamedTuple):
-    """What a learner's translate gave: block and slot, or None for both; right or not; the sentence that says so."""
+    """What a learner's translate gave: block and slot (or None, None), whether right, and a sentence."""
 
     block: int | None
     slot: int | None
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
 
 def ask(translate: Callable[..., Any], table: Sequence[int], block_size: int, position: int) -> Answer:
-    """Call translate(block_table, block_size, position) for a position inside the table and judge the result."""
+    """Call translate(block_table, block_size, position) for a position in the table, and judge it."""
     true = locate(table, block_size, position)
     why = (
         f"the right place is block {true.block}, slot {true.slot}: {position} // {block_size} = {true.entry} "
@@ -70,7 +70,9 @@ def ask(translate: Callable[..., Any], table: Sequence[int], block_size: int, po
         return Answer(None, None, False, f"your translate raised {_raised(raised)}; {why}.")
     pair = _pair(result)
     if pair is None:
-        return Answer(None, None, False, f"your translate returned {shorten(result)}, not (block, slot); {why}.")
+        return Answer(
+            None, None, False, f"your translate returned {shorten(result)}, not (block, slot); {why}."
+        )
     if pair == (true.block, true.slot):
         return Answer(*pair, True, f"your translate says block {pair[0]}, slot {pair[1]}: right.")
     return Answer(*pair, False, f"your translate says block {pair[0]}, slot {pair[1]}; {why}.")
@@ -84,7 +86,10 @@ def ask_outside(translate: Callable[..., Any], table: Sequence[int], block_size:
         return "your translate raises IndexError, as it should"
     except Exception as raised:
         return f"your translate raised {_raised(raised)}; IndexError would say what is wrong"
-    return f"your translate returned {shorten(result)}; it should raise IndexError, or it reads somebody else's block"
+    return (
+        f"your translate returned {shorten(result)}; it should raise IndexError, "
+        "or it reads somebody else's block"
+    )
 
 
 def _pair(result: Any) -> tuple[int, int] | None:

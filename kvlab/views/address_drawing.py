@@ -1,4 +1,4 @@
-"""Draw address translation: a token's way from its position through the block table to its slot. Pure functions."""
+"""Draw address translation: a token's way from its position through the block table to its slot."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,17 +7,19 @@ from kvlab.state import State
 from kvlab.views.address import Answer, Place, Tensor, locate
 from kvlab.views.contents import read_blocks
 from kvlab.views.palette import Paint, paints
+from kvlab.views.paths import arrow_head, rect, route
 from kvlab.views.pool_drawing import draw_pool, draw_position, ring
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
-from kvlab.views.svg import Canvas, arrow_head, rect, route, wrap_text
+from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP, draw_chip
 from kvlab.views.tensor_drawing import HEIGHT as TENSOR_HEIGHT
 from kvlab.views.tensor_drawing import draw_tensor
+from kvlab.views.text import wrap_text
 from kvlab.views.theme import EDGE, FOCUS, INK, MUTED
 
 _TOKENS, _TABLE, _POOL = 44, 96, 124
 _PITCH, _SIZE, _GROUP_GAP = 29, 26, 14
-_LEFT = 92
+_LEFT = 100
 _MOST_TOKENS = 26
 _LEAST_WIDTH = 660
 
@@ -40,6 +42,17 @@ class AddressView:
     def place(self) -> Place:
         """The right place of the position."""
         return locate(self.table, self.tensor.block_size, self.position)
+
+    @property
+    def entry(self) -> int:
+        """The table entry that the arrow goes through: the learner's, where the block is in the table."""
+        if self.answer is not None and self.answer.block in self.table:
+            return (
+                self.place.entry
+                if self.answer.block == self.place.block
+                else self.table.index(self.answer.block)
+            )
+        return self.place.entry
 
     @property
     def state(self) -> State:
@@ -78,10 +91,10 @@ def draw_address(view: AddressView, *, uid: str | None = None, standalone: bool 
     target = _target(view, pool)
     _draw_formula(canvas, view)
     _draw_tokens(canvas, view, window, paint)
-    lit = _draw_table(canvas, view, window, paint, target)
+    start = _draw_table(canvas, view, window, paint)
     draw_pool(canvas, pool, read_blocks(view.state), {view.request_id: paint})
     if target is not None:
-        _draw_way(canvas, pool, lit, target)
+        _draw_way(canvas, pool, start, target)
     if view.answer is not None and not view.answer.right:
         ring(canvas, pool, view.place.block, view.place.slot, 1, dashed=True)
     shown = (view.place.block, view.place.slot) if target is None else target
@@ -117,7 +130,9 @@ def _window(view: AddressView) -> _Window:
     most = max(1, int((WIDTH - _LEFT - 60) // max(slot_width, CHIP + _GROUP_GAP + 18)))
     used = -(-view.length // size)
     first = max(0, min(entry - most // 2, used - most))
-    groups = [range(e * size, min(view.length, (e + 1) * size)) for e in range(first, min(used, first + most))]
+    groups = [
+        range(e * size, min(view.length, (e + 1) * size)) for e in range(first, min(used, first + most))
+    ]
     return _Window(groups, first, len(groups) * _group_step(size))
 
 
@@ -126,7 +141,9 @@ def _group_step(size: int) -> float:
 
 
 def _group_x(window: _Window, size: int, place: int) -> float:
-    return _LEFT + place * _group_step(size)
+    """The x of a group's first token; narrow groups stand over the middle of their table entry."""
+    narrow = max(0, CHIP / 2 + 14 - (size * _PITCH - 3) / 2)
+    return _LEFT + place * _group_step(size) + narrow
 
 
 def _draw_formula(canvas: Canvas, view: AddressView) -> None:
@@ -144,7 +161,7 @@ def _draw_tokens(canvas: Canvas, view: AddressView, window: _Window, paint: Pain
     canvas.digits(MARGIN + 11, _TOKENS + 17, paint.label, 12, fill=paint.ink, weight=700, mono=True)
     canvas.text(MARGIN + 28, _TOKENS + 17, "tokens", 11, fill=MUTED)
     if window.groups[0].start > 0:
-        canvas.text(_LEFT - 4, _TOKENS + 17, "…", 11, fill=MUTED, anchor="end")
+        canvas.text(_LEFT - 5, _TOKENS + 17, "…", 11, fill=MUTED, anchor="end")
     for place, group in enumerate(window.groups):
         x = _group_x(window, size, place)
         for i, position in enumerate(group):
@@ -158,28 +175,43 @@ def _draw_tokens(canvas: Canvas, view: AddressView, window: _Window, paint: Pain
         canvas.text(end + 4, _TOKENS + 17, "…", 11, fill=MUTED)
 
 
-def _draw_table(canvas: Canvas, view: AddressView, window: _Window, paint: Paint, target) -> tuple[float, float]:
-    """The table's entries under their tokens. Returns where the arrow into the pool starts."""
+def _draw_table(canvas: Canvas, view: AddressView, window: _Window, paint: Paint) -> tuple[float, float]:
+    """The table's entries and the arrow from the token to one. Returns where the next arrow starts."""
     size = view.tensor.block_size
     canvas.text(MARGIN + 28, _TABLE + 15, "table", 11, fill=MUTED)
-    start = (_LEFT, _TABLE + 22)
+    token = start = _LEFT
     for place, group in enumerate(window.groups):
         entry = window.first_entry + place
         x = _group_x(window, size, place)
-        middle = x + (min(size, max(1, len(group))) * _PITCH - 3) / 2
-        middle = max(middle, x + CHIP / 2 + 12)
-        lit = entry == view.place.entry
-        canvas.digits(middle - CHIP / 2 - 5, _TABLE + 15, f"{entry}:", 10, fill=MUTED, weight=400, anchor="end",
-                      mono=True)
-        draw_chip(canvas, middle - CHIP / 2, _TABLE, view.table[entry], paint.fill, bold=lit, ringed=lit)
-        if lit:
-            start = (middle, _TABLE + 25)
+        middle = x + (len(group) * _PITCH - 3) / 2
+        if view.position in group:
             token = x + (view.position - group.start) * _PITCH + _SIZE / 2
-            bend = (_TOKENS + _SIZE + _TABLE) / 2
-            points = [(token, _TOKENS + _SIZE + 3), (token, bend), (middle, bend), (middle, _TABLE - 7)]
-            canvas.path(route(points), 5, fill="none", stroke=FOCUS, stroke_width=1.8)
-            canvas.path(arrow_head(middle, _TABLE - 3, "down", 4), 5, fill=FOCUS)
-    return start
+            start = middle if view.entry not in _entries(window) else start
+        if entry == view.entry:
+            start = middle
+        left = middle - CHIP / 2
+        canvas.digits(left - 5, _TABLE + 15, f"{entry}:", 10, fill=MUTED, weight=400, anchor="end", mono=True)
+        draw_chip(
+            canvas,
+            left,
+            _TABLE,
+            view.table[entry],
+            paint.fill,
+            bold=entry == view.entry,
+            ringed=entry == view.entry,
+        )
+        if entry == view.place.entry != view.entry:
+            box = rect(left - 3, _TABLE - 3, CHIP + 6, 28, 8)
+            canvas.path(box, 1, fill="none", stroke=INK, stroke_width=2, stroke_dasharray="4 3")
+    bend = (_TOKENS + _SIZE + _TABLE) / 2
+    points = [(token, _TOKENS + _SIZE + 3), (token, bend), (start, bend), (start, _TABLE - 7)]
+    canvas.path(route(points), 5, fill="none", stroke=FOCUS, stroke_width=1.8)
+    canvas.path(arrow_head(start, _TABLE - 3, "down", 4), 5, fill=FOCUS)
+    return start, _TABLE + 25
+
+
+def _entries(window: _Window) -> range:
+    return range(window.first_entry, window.first_entry + len(window.groups))
 
 
 def _draw_way(canvas: Canvas, pool: PoolLayout, start: tuple[float, float], target: tuple[int, int]) -> None:
@@ -208,5 +240,4 @@ def _draw_sentences(canvas: Canvas, view: AddressView) -> None:
         for line in wrap_text(sentence, canvas.width - 2 * MARGIN, 12.5, 700):
             canvas.height += 19
             canvas.text(MARGIN, canvas.height - 8, line, 12.5, fill=fill, weight=700)
-
-
+    canvas.height += 4

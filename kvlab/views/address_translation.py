@@ -31,15 +31,28 @@ class AddressTranslation(Stepper):
         ValueError: a table, size or length that cannot be.
     """
 
-    def __init__(self, table: Sequence[int], block_size: int, length: int, *,
-                 translate: Callable[..., Any] | None = None, num_blocks: int | None = None, num_layers: int = 2,
-                 num_kv_heads: int = 2, head_dim: int = 8, request_id: str = "A", position: int = 0):
+    def __init__(
+        self,
+        table: Sequence[int],
+        block_size: int,
+        length: int,
+        *,
+        translate: Callable[..., Any] | None = None,
+        num_blocks: int | None = None,
+        num_layers: int = 2,
+        num_kv_heads: int = 2,
+        head_dim: int = 8,
+        request_id: str = "A",
+        position: int = 0,
+    ):
         table = tuple(index(block) for block in table)
         num_blocks = max(8, max(table, default=0) + 1) if num_blocks is None else num_blocks
         _validate(table, block_size, length, num_blocks)
         self._tensor = Tensor(num_layers, num_blocks, block_size, num_kv_heads, head_dim)
         if min(self._tensor.shape) < 1:
-            raise ValueError(f"every size of the cache tensor must be at least 1, got {list(self._tensor.shape)}.")
+            raise ValueError(
+                f"every size of the cache tensor must be at least 1, got {list(self._tensor.shape)}."
+            )
         self._table, self._length, self._translate = table, length, translate
         self._request_id = request_id
         self._answers: dict[int, Answer] = {}
@@ -74,8 +87,15 @@ class AddressTranslation(Stepper):
         if self._translate is not None and position not in self._answers:
             self._answers[position] = ask(self._translate, self._table, self._tensor.block_size, position)
         return AddressView(
-            self._table, self._length, self._tensor, self._request_id, position, self.layer.value,
-            self.head.value, self._answers.get(position), self._problem,
+            self._table,
+            self._length,
+            self._tensor,
+            self._request_id,
+            position,
+            self.layer.value,
+            self.head.value,
+            self._answers.get(position),
+            self._problem,
         )
 
     def _read(self, text: str) -> None:
@@ -83,7 +103,9 @@ class AddressTranslation(Stepper):
         try:
             position = int(text)
         except ValueError:
-            self._problem = f"{shorten(text)} is no position: type a whole number from 0 to {self._length - 1}."
+            self._problem = (
+                f"{shorten(text)} is no position: type a whole number from 0 to {self._length - 1}."
+            )
         else:
             if position == self.step and self._problem is None:
                 return
@@ -98,8 +120,8 @@ class AddressTranslation(Stepper):
         if 0 <= position < room:
             block, slot = self._table[position // self._tensor.block_size], position % self._tensor.block_size
             return (
-                f"Position {position} is past the end: {self._length} tokens have positions 0 to {last}. Its slot "
-                f"(block {block}, slot {slot}) is reserved, but no token is in it yet."
+                f"Position {position} is past the end: {self._length} tokens have positions 0 to {last}. "
+                f"Its slot (block {block}, slot {slot}) is reserved, but no token is in it yet."
             )
         where = "before the first token" if position < 0 else "past the end of the table"
         said = f"Position {position} is {where}: {self._request_id} has positions 0 to {last}"
@@ -118,4 +140,6 @@ def _validate(table: tuple[int, ...], block_size: int, length: int, num_blocks: 
         )
     wrong = [block for block in table if not 0 <= block < num_blocks]
     if wrong:
-        raise ValueError(f"table {list(table)} names block {wrong[0]}, but the pool has blocks 0 to {num_blocks - 1}.")
+        raise ValueError(
+            f"table {list(table)} names block {wrong[0]}, but the pool has blocks 0 to {num_blocks - 1}."
+        )

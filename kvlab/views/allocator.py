@@ -23,10 +23,15 @@ class AllocatorStepper(Stepper):
         ValueError: a script that cannot be read, or no frames at all.
     """
 
-    def __init__(self, script: str | Sequence[Operation] | Sequence[Frame],
-                 manager: Any | Callable[[], Any] | None = None, *, step: int = 0):
+    def __init__(
+        self,
+        script: str | Sequence[Operation] | Sequence[Frame],
+        manager: Any | Callable[[], Any] | None = None,
+        *,
+        step: int = 0,
+    ):
         self.frames = _frames(script, manager)
-        self._scene = Scene([frame.state for frame in self.frames])
+        self._scene = Scene(self.frames)
         super().__init__(len(self.frames), step=step)
 
     def draw(self, step: int, *, uid: str | None = None, standalone: bool = False) -> str:
@@ -45,6 +50,6 @@ def _frames(script, manager) -> list[Frame]:
         raise ValueError("nothing to step through: give a script such as 'append A 5; release A', or frames.")
     if manager is None:
         manager = BlockManager(8, 4)
-    elif callable(manager) and not hasattr(manager, "block_size"):
+    elif isinstance(manager, type) or (callable(manager) and not hasattr(manager, "block_size")):
         manager = manager()
     return record(script, manager)

@@ -1,4 +1,4 @@
-"""Draw one frame of a recording: tables, free list, pool, and what this step did. Pure functions, no widgets."""
+"""Draw one frame of a recording: tables, free list, pool, and what this step did."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -7,11 +7,13 @@ from kvlab.recording import Frame
 from kvlab.state import State
 from kvlab.views.contents import is_block, read_blocks, request_ids
 from kvlab.views.palette import Paint, paints
+from kvlab.views.paths import arrow_head, route
 from kvlab.views.pool_drawing import draw_pool, legend, ring
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
-from kvlab.views.svg import Canvas, arrow_head, route, text_width, wrap_text
+from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP_STEP, TablesLayout, draw_free_list, draw_tables
-from kvlab.views.theme import FOCUS, INK, MUTED
+from kvlab.views.text import text_width, wrap_text
+from kvlab.views.theme import FOCUS, INK
 
 _TOP = 12
 _LEAST_WIDTH = 560
@@ -20,17 +22,24 @@ _LEAST_WIDTH = 560
 class Scene:
     """What stays the same from frame to frame: colours, rows and places, so that nothing jumps."""
 
-    def __init__(self, states: Sequence[State]):
+    def __init__(self, frames: Sequence[Frame]):
+        states = [frame.state for frame in frames]
         first = states[0]
-        ids = request_ids(list(states))
-        self.paints: Mapping[Hashable, Paint] = paints(ids)
+        self.paints: Mapping[Hashable, Paint] = paints(request_ids(states))
         longest = max((len(table) for state in states for table in state.tables.values()), default=1)
-        self.tables = TablesLayout(ids, longest, _TOP)
+        self.tables = TablesLayout(self.paints, longest, _TOP)
         self.free_top = self.tables.bottom + 2
         used = {b for state in states for table in state.tables.values() for b in table}
         shown = [b for b in used if is_block(b, first.num_blocks)]
         top = self.free_top + 26
-        self.pool = PoolLayout(first.num_blocks, first.block_size, top, lanes=True, must_show=shown)
+        self.pool = PoolLayout(
+            first.num_blocks,
+            first.block_size,
+            top,
+            lanes=True,
+            must_show=shown,
+            tail=any(frame.copies for frame in frames),
+        )
         self.shared = any(len(state.holders(b)) > 1 for state in states for b in shown)
         free_right = MARGIN + 128 + CHIP_STEP * first.num_blocks
         right = max(self.pool.right, self.tables.right, free_right) + MARGIN
@@ -38,9 +47,10 @@ class Scene:
         self.legend_y = self.pool.bottom + (18 if not self.pool.hidden else 36)
 
 
-def draw_frame(scene: Scene, frames: Sequence[Frame], step: int, *, uid: str | None = None,
-               standalone: bool = False) -> str:
-    """The SVG of one frame. standalone adds the theme and the telling as text, for pages without the widget."""
+def draw_frame(
+    scene: Scene, frames: Sequence[Frame], step: int, *, uid: str | None = None, standalone: bool = False
+) -> str:
+    """The SVG of one frame. standalone adds theme and telling, for pages without a kernel."""
     frame = frames[step]
     wrong = set(frame.bad_blocks)
     canvas = Canvas(scene.width, scene.legend_y + 10)
@@ -55,7 +65,7 @@ def draw_frame(scene: Scene, frames: Sequence[Frame], step: int, *, uid: str | N
     if frame.error:
         draw_sentence(canvas, f"Wrong: {frame.error}", FOCUS, 700)
     if standalone:
-        draw_sentence(canvas, f"step {step} of {len(frames) - 1}  {frame.telling}", INK, 600)
+        draw_sentence(canvas, f"step {step} of {len(frames) - 1}\u2003{frame.telling}", INK, 600)
     return canvas.svg(tell(frames, step), step=step, uid=uid, standalone=standalone)
 
 
@@ -92,7 +102,7 @@ def _draw_written(canvas: Canvas, scene: Scene, state: State, rid: Hashable, slo
     pool = scene.pool
     position = state.lengths.get(rid, 0) - len(slots)
     for block, offset, count, first in _runs(slots, position):
-        if not (pool.shows(block) and 0 <= offset and offset + count <= state.block_size):
+        if not (pool.shows(block) and offset >= 0 and offset + count <= state.block_size):
             continue
         ring(canvas, pool, block, offset, count)
         x, y = pool.slot_center(block, offset), pool.corner(block)[1]
@@ -103,7 +113,9 @@ def _draw_written(canvas: Canvas, scene: Scene, state: State, rid: Hashable, slo
             _name_tokens(canvas, pool, block, x, scene.paints[rid].label, first, count)
 
 
-def _name_tokens(canvas: Canvas, pool: PoolLayout, block: int, x: float, label: str, first: int, count: int) -> None:
+def _name_tokens(
+    canvas: Canvas, pool: PoolLayout, block: int, x: float, label: str, first: int, count: int
+) -> None:
     """Name the arriving tokens beside their arrow, on the side and in the words that stay over the block."""
     left, y = pool.corner(block)
     right = left + pool.block_width + pool.column_gap
@@ -141,7 +153,8 @@ def _draw_copies(canvas: Canvas, pool: PoolLayout, copies: Sequence[BlockCopy]) 
         size = 10.5 if pool.labelled else 9
         (x, y), (end, _) = points[1:3]
         wide = abs(x - end) > text_width(words, size, 700) + 24
-        place, anchor = ((x + end) / 2, "middle") if wide else (x + 6, "start")
+        beside = (x - 6, "end") if end > x and x > pool.block_width else (x + 6, "start")
+        place, anchor = ((x + end) / 2, "middle") if wide else beside
         canvas.text(place, y + 3.5, words, size, fill=FOCUS, weight=700, anchor=anchor, layer=6, plate=True)
 
 

@@ -4,8 +4,10 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from kvlab.views.contents import BlockContents, Run
 from kvlab.views.palette import Paint
+from kvlab.views.paths import corner, num, rect
 from kvlab.views.pool_layout import MARGIN, PoolLayout
-from kvlab.views.svg import Canvas, corner, num, rect, text_width
+from kvlab.views.svg import Canvas
+from kvlab.views.text import text_width
 from kvlab.views.theme import CARD, EDGE, FOCUS, INK, LINE, MUTED, STRONG
 
 _BOX, _SLOT, _SECOND, _PLATE, _LABEL, _RING = range(6)
@@ -40,7 +42,9 @@ def draw_pool(
 
 
 def _draw_box(canvas: Canvas, layout: PoolLayout, block: int, wrong: bool, kept: int) -> None:
-    data = rect(*layout.corner(block), layout.block_width, layout.block_height, layout.radius)
+    data = rect(
+        *layout.corner(block), layout.block_width, layout.block_height, 0 if layout.crowded else layout.radius
+    )
     if wrong:
         canvas.path(data, _BOX, fill=CARD, stroke=FOCUS, stroke_width=2.5, stroke_dasharray="7 3")
     elif kept:
@@ -52,9 +56,15 @@ def _draw_box(canvas: Canvas, layout: PoolLayout, block: int, wrong: bool, kept:
 def _draw_header(canvas, layout, block, contents, paints, wrong, kept) -> None:
     x, y = layout.corner(block)
     right = x + layout.block_width - layout.pad
-    words = {"free": "free, cached" if kept else "free", "null": "null", "lost": "lost", "held": ""}[contents.kind]
+    words = {"free": "free, cached" if kept else "free", "null": "null", "lost": "lost", "held": ""}[
+        contents.kind
+    ]
     if layout.labelled:
-        left = canvas.text(x + 9, y + 15.5, f"block {block}", 10.5, fill=MUTED, layer=_LABEL)
+        if layout.named:
+            left = canvas.text(x + 9, y + 15.5, f"block {block}", 10.5, fill=MUTED, layer=_LABEL)
+        else:
+            canvas.digits(x + 9, y + 15.5, block, 11, fill=MUTED, anchor="start", layer=_LABEL)
+            left = x + 9 + 7 * len(str(block))
         if wrong:
             right = _badge(canvas, right, y + 4, "!", FOCUS, 15)
         if words:
@@ -64,28 +74,31 @@ def _draw_header(canvas, layout, block, contents, paints, wrong, kept) -> None:
     canvas.digits(x + 4, y + 11.5, block, 9, fill=MUTED, anchor="start", layer=_LABEL, weight=400)
     if wrong:
         right = _badge(canvas, right, y + 3, "!", FOCUS, 11)
-    _draw_holders(canvas, x + 8 + 5.4 * len(str(block)), right, y + 3, 11, contents, paints)
+    _draw_holders(canvas, x + 8 + 5.4 * len(str(block)), right, y + 3, 11, contents, paints, layout.crowded)
 
 
-def _draw_holders(canvas, left, right, y, height, contents, paints) -> None:
-    """The holders' letters on their colours, and how many they are, from the right; what does not fit is left out."""
+def _draw_holders(canvas, left, right, y, height, contents, paints, plain=False) -> None:
+    """The holders' letters on their colours and how many they are, from the right, as far as they fit."""
     if len(contents.holders) > 1:
-        right = _badge(canvas, right, y, f"×{len(contents.holders)}", INK, height)
+        right = _badge(canvas, right, y, f"×{len(contents.holders)}", "" if plain else INK, height)
     for rid in reversed(contents.holders):
         paint = paints[rid]
         if right - _badge_width(paint.label, height) < left:
             return
-        right = _badge(canvas, right, y, paint.label, paint.fill, height, paint.ink)
+        right = _badge(canvas, right, y, paint.label, "" if plain else paint.fill, height, paint.ink)
 
 
 def _badge_width(text: str, height: float) -> float:
-    return (height - 4.5) * 0.6 * len(text) + height * 0.55
+    return round((height - 4.5) * 0.6 * len(text) + height * 0.55)
 
 
 def _badge(canvas, right, y, text, fill, height, ink=CARD) -> float:
-    """A small filled label that ends at `right`; returns where the next one may end."""
+    """A small filled label that ends at `right`; returns where the next one may end. No fill: plain ink."""
     width = _badge_width(text, height)
-    radius = height / 2 if fill == INK else 4
+    if not fill:
+        canvas.digits(right - 1, y + 8.5, text, 9, anchor="end", layer=_LABEL, mono=True)
+        return right - 2 - 5.4 * len(text)
+    radius = height // 2 if fill == INK else 4
     canvas.path(rect(right - width, y, width, height, radius), _PLATE, fill=fill)
     size = height - 4.5 if height > 12 else height - 2.5
     size = min(size, (width - 3) / (0.6 * len(text)))
@@ -116,8 +129,9 @@ def _draw_run(canvas: Canvas, layout: PoolLayout, block: int, run: Run, paints) 
         draw_position(canvas, x, y, size, run.first_position + offset - run.start, ink, plate=len(fills) > 1)
 
 
-def draw_position(canvas: Canvas, x: float, y: float, size: float, position: object, ink: str, *,
-                  plate: bool = False) -> None:
+def draw_position(
+    canvas: Canvas, x: float, y: float, size: float, position: object, ink: str, *, plate: bool = False
+) -> None:
     """A token's position in the middle of its slot; on a plate where two colours meet."""
     text = str(position)
     height = 11 if len(text) < 4 else 9
@@ -128,7 +142,7 @@ def draw_position(canvas: Canvas, x: float, y: float, size: float, position: obj
 
 
 def _draw_rest(canvas, layout, block, contents: BlockContents, paints, kept: int) -> None:
-    """The slots without a token: hatched in a held block, outlined in a free one, dashed where content is kept."""
+    """The slots without a token: hatched in a held block, else outlined, dashed where content is kept."""
     count = layout.block_size - contents.filled
     if count <= 0:
         return
@@ -146,15 +160,21 @@ def _draw_rest(canvas, layout, block, contents: BlockContents, paints, kept: int
             canvas.path(data, _SLOT, **(kept_style if offset < kept else style))
         return
     x, y = layout.slot(block, contents.filled)
-    if contents.holders:
+    if contents.holders or layout.slot_width < 4:
         width = count * layout.pitch - (layout.pitch - layout.slot_width) - 1
         canvas.path(rect(x + 0.5, y + 0.5, width, layout.slot_height - 1), _SLOT, **style)
         return
     line = slot_line(layout, x, y + layout.slot_height / 2, count)
     canvas.path(line, _SLOT, stroke=LINE, stroke_width=layout.slot_height, **dashes(layout))
-    if layout.slot_width >= 4:
-        inner = {"stroke_dasharray": f"{num(layout.slot_width - 2)} {num(layout.pitch - layout.slot_width + 2)}"}
-        canvas.path(line, _SECOND, stroke=CARD, stroke_width=layout.slot_height - 2, stroke_dashoffset=-1, **inner)
+    inner = f"{num(layout.slot_width - 2)} {num(layout.pitch - layout.slot_width + 2)}"
+    canvas.path(
+        line,
+        _SECOND,
+        stroke=CARD,
+        stroke_width=layout.slot_height - 2,
+        stroke_dasharray=inner,
+        stroke_dashoffset=-1,
+    )
 
 
 def slot_line(layout: PoolLayout, x: float, y: float, count: int) -> str:
@@ -168,7 +188,9 @@ def dashes(layout: PoolLayout) -> dict[str, str]:
     return {"stroke_dasharray": f"{num(layout.slot_width)} {num(gap)}"} if gap else {}
 
 
-def ring(canvas: Canvas, layout: PoolLayout, block: int, start: int, count: int, *, dashed: bool = False) -> None:
+def ring(
+    canvas: Canvas, layout: PoolLayout, block: int, start: int, count: int, *, dashed: bool = False
+) -> None:
     """Ring `count` slots in the accent colour: what this step is about; dashed: where it should have been."""
     x, y = layout.slot(block, start)
     width = count * layout.pitch - (layout.pitch - layout.slot_width)
@@ -178,8 +200,15 @@ def ring(canvas: Canvas, layout: PoolLayout, block: int, start: int, count: int,
     canvas.path(data, _RING, fill="none", stroke=INK if dashed else FOCUS, stroke_width=2.5, **style)
 
 
-def legend(canvas: Canvas, y: float, *, block_size: int, shared: bool = False, cached: bool = False,
-           wrong: bool = False) -> None:
+def legend(
+    canvas: Canvas,
+    y: float,
+    *,
+    block_size: int,
+    shared: bool = False,
+    cached: bool = False,
+    wrong: bool = False,
+) -> None:
     """One line under a figure that says what outline, hatching and badges mean."""
     x = MARGIN
     entries = [("free", {"fill": "none", "stroke": LINE})]
@@ -189,11 +218,19 @@ def legend(canvas: Canvas, y: float, *, block_size: int, shared: bool = False, c
     if shared:
         entries.append(("×2: two tables hold it", None))
     if cached:
-        entries.append(("free, content kept", {"fill": MUTED, "fill_opacity": ".12", "stroke": MUTED,
-                                                "stroke_dasharray": "3 2"}))
+        entries.append(
+            (
+                "free, content kept",
+                {"fill": MUTED, "fill_opacity": ".12", "stroke": MUTED, "stroke_dasharray": "3 2"},
+            )
+        )
     if wrong:
-        entries.append(("! breaks a rule", {"fill": "none", "stroke": FOCUS, "stroke_width": 2,
-                                             "stroke_dasharray": "4 2"}))
+        entries.append(
+            (
+                "! breaks a rule",
+                {"fill": "none", "stroke": FOCUS, "stroke_width": 2, "stroke_dasharray": "4 2"},
+            )
+        )
     for words, style in entries:
         if style is not None:
             canvas.path(rect(x + 0.5, y - 10.5, 13, 13, 3), _SLOT, **style)

@@ -9,23 +9,35 @@ MOST_SHOWN = 256  # more blocks than this cannot be told apart on one page
 
 _LABELLED_SLOTS = 192  # 16 blocks of 12 slots: up to here every slot shows its token's position
 _LABELLED_BLOCKS = 24
+_NAMED_BLOCKS = 10  # up to here a box says "block 3"; beyond, only 3
+_CROWDED = 100
 
 
 class PoolLayout:
     """Geometry of a pool's figure, in pixels.
 
-    Small pools are `labelled`: square slots with room for a token's position. In larger ones the slots shrink.
-    `lanes` leaves room above each row of blocks for arrows. `must_show` lists blocks to show even when the
-    pool is too large to draw whole.
+    Small pools are `labelled`: square slots with room for a token's position. In others the slots shrink.
+    `lanes` leaves room above each row of blocks for arrows, `tail` under the last row too. `must_show` lists
+    blocks to show even when the pool is too large to draw whole. In a `crowded` one boxes are plain.
     """
 
-    def __init__(self, num_blocks: int, block_size: int, top: float, *, lanes: bool = False,
-                 must_show: Iterable[int] = ()):
+    def __init__(
+        self,
+        num_blocks: int,
+        block_size: int,
+        top: float,
+        *,
+        lanes: bool = False,
+        tail: bool = False,
+        must_show: Iterable[int] = (),
+    ):
         self.block_size = block_size
         self.labelled = num_blocks * block_size <= _LABELLED_SLOTS and (
             num_blocks <= _LABELLED_BLOCKS and block_size <= 16
         )
         self.shown = _choose(num_blocks, must_show)
+        self.crowded = len(self.shown) > _CROWDED
+        self.named = num_blocks <= _NAMED_BLOCKS
         self.hidden = num_blocks - len(self.shown)
         self._index = {block: i for i, block in enumerate(self.shown)}
         self._size(num_blocks, lanes)
@@ -34,7 +46,7 @@ class PoolLayout:
         self.rows = ceil(len(self.shown) / most)
         self.columns = ceil(len(self.shown) / self.rows)
         self.top = top
-        self.bottom = top + self.rows * (self.lane + self.block_height) + (self.lane if lanes else 0)
+        self.bottom = top + self.rows * (self.lane + self.block_height) + (self.lane if tail else 0)
 
     def _size(self, num_blocks: int, lanes: bool) -> None:
         size = self.block_size

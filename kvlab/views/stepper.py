@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets
 
-from kvlab.views.svg import escape
+from kvlab.views.text import escape
 from kvlab.views.theme import CSS
 
 _numbers = count(1)
@@ -29,8 +29,15 @@ class Stepper(ipywidgets.VBox):
     kvlab-slider, kvlab-picture and kvlab-telling; `data-step` in the SVG.
     """
 
-    def __init__(self, num_steps: int, *, step: int = 0, first: int = 0, slider_name: str = "step",
-                 extra: tuple[ipywidgets.Widget, ...] = ()):
+    def __init__(
+        self,
+        num_steps: int,
+        *,
+        step: int = 0,
+        first: int = 0,
+        slider_name: str = "step",
+        extra: tuple[ipywidgets.Widget, ...] = (),
+    ):
         self._uid = f"kvlab{next(_numbers)}"
         self._first = first
         self._last = first + max(0, num_steps - 1)
@@ -38,13 +45,21 @@ class Stepper(ipywidgets.VBox):
         self._note = ""
         self.picture = ipywidgets.HTML()
         self.telling = ipywidgets.HTML()
-        self.buttons = [ipywidgets.Button(description=name, tooltip=f"{name}: {tip}") for name, tip in _BUTTONS]
-        self.slider = ipywidgets.IntSlider(self._step, first, self._last, readout=False, description=slider_name)
+        self.buttons = [
+            ipywidgets.Button(description=name, tooltip=f"{name}: {tip}") for name, tip in _BUTTONS
+        ]
+        self.slider = ipywidgets.IntSlider(
+            self._step, first, self._last, readout=False, description=slider_name
+        )
         self._style()
         style = ipywidgets.HTML(f"<style>{CSS}</style>", layout={"display": "none"})
-        super().__init__([self.picture, ipywidgets.HBox([*self.buttons, self.slider]), *extra, self.telling, style])
+        super().__init__(
+            [self.picture, ipywidgets.HBox([*self.buttons, self.slider]), *extra, self.telling, style]
+        )
         self.add_class("kvlab-stepper")
-        for button, move in zip(self.buttons, (self._to_first, self._back, self._next, self._to_last), strict=True):
+        for button, move in zip(
+            self.buttons, (self._to_first, self._back, self._next, self._to_last), strict=True
+        ):
             button.on_click(move)
         self.slider.observe(self._slid, "value")
         self.redraw()

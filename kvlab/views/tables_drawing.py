@@ -6,14 +6,18 @@ from math import ceil
 from kvlab.state import State
 from kvlab.views.contents import is_block
 from kvlab.views.palette import Paint
+from kvlab.views.paths import rect
 from kvlab.views.pool_layout import MARGIN, WIDTH
-from kvlab.views.svg import Canvas, clip_text, rect, text_width
+from kvlab.views.svg import Canvas
+from kvlab.views.text import clip_text, text_width
 from kvlab.views.theme import CARD, FOCUS, INK, LINE, MUTED, STRONG
 
 CHIP, CHIP_STEP, ROW = 32, 40, 31
-MOST_ROWS = 12
+MOST_ROWS = 10
 
-_NAME_WIDTH = 22
+_BOX = 28
+_HEAD = 18
+_LENGTH = 40  # from the name to the right end of the length
 
 
 class TablesLayout:
@@ -22,19 +26,19 @@ class TablesLayout:
     When there are more requests than `MOST_ROWS`, the rows go to those that are live.
     """
 
-    def __init__(self, ids: list[Hashable], longest: int, top: float):
-        self.ids = ids
+    def __init__(self, paints: Mapping[Hashable, Paint], longest: int, top: float):
+        self.ids = ids = list(paints)
         self.count = min(len(ids), MOST_ROWS)
-        self.name_width = max((_name_width(rid) for rid in ids), default=_NAME_WIDTH)
-        self.start = self.name_width + 82
-        needed = self.start + CHIP_STEP * max(longest, 2) + 20
+        self.name_width = max((_name_width(rid, paints[rid]) for rid in ids), default=_BOX)
+        self.start = self.name_width + _LENGTH + 24
+        needed = self.start + CHIP_STEP * max(longest, 2) + 12
         self.columns = max(1, min(3, int((WIDTH - 2 * MARGIN) // needed), ceil(self.count / 4)))
         self.column_width = min(needed, WIDTH - 2 * MARGIN)
         self.room = int((self.column_width - self.start - 10) // CHIP_STEP)
         self.rows = ceil(self.count / self.columns)
         self.top = top
         self.more = len(ids) > MOST_ROWS
-        self.bottom = top + self.rows * ROW + (18 if self.more else 0)
+        self.bottom = top + _HEAD + self.rows * ROW + (18 if self.more else 0)
 
     @property
     def right(self) -> float:
@@ -50,11 +54,13 @@ class TablesLayout:
     def place(self, index: int) -> tuple[float, float]:
         """Upper left corner of a row."""
         column, row = divmod(index, self.rows)
-        return MARGIN + column * self.column_width, self.top + row * ROW
+        return MARGIN + column * self.column_width, self.top + _HEAD + row * ROW
 
 
-def _name_width(request_id: Hashable) -> float:
-    return min(120, max(_NAME_WIDTH, text_width(str(request_id), 11, 700) + 10))
+def _name_width(request_id: Hashable, paint: Paint) -> float:
+    """Room for the label's box and, where the label is not the whole name, the name."""
+    name = str(request_id)
+    return _BOX if name == paint.label else _BOX + 6 + min(130, text_width(name, 11))
 
 
 def draw_tables(
@@ -65,35 +71,37 @@ def draw_tables(
     lit: Mapping[Hashable, Collection[int]],
     wrong: Collection[int],
 ) -> None:
-    """One row a request: its name, length and table. lit: table entries that this step is about."""
+    """One row a request: name, length and table. lit: table entries that this step is about."""
     rows = layout.rows_for(state)
+    for column in range(layout.columns if rows else 0):
+        x, y = layout.place(column * layout.rows)
+        canvas.text(x + layout.name_width + _LENGTH, y - 7, "length", 10.5, fill=MUTED, anchor="end")
+        canvas.text(x + layout.start, y - 7, "block table", 10.5, fill=MUTED)
     for index, rid in enumerate(rows):
         x, y = layout.place(index)
         live = rid in state.tables
         _draw_name(canvas, x, y, layout.name_width, rid, paints[rid], live)
-        if not live:
-            canvas.text(x + layout.name_width + 8, y + 15, "no table", 10.5, fill=MUTED)
-            continue
-        canvas.text(x + layout.name_width + 8, y + 15, f"length {state.lengths[rid]}", 10.5, fill=MUTED)
-        _draw_row(canvas, layout, x + layout.start, y, state, rid, paints[rid], lit.get(rid, ()), wrong)
+        right = x + layout.name_width + _LENGTH
+        canvas.digits(right, y + 15, state.lengths[rid] if live else "–", 12, weight=400, anchor="end")
+        if live:
+            _draw_row(canvas, layout, x + layout.start, y, state, rid, paints[rid], lit.get(rid, ()), wrong)
     if layout.more:
         left_out = len(state.tables) - len([rid for rid in rows if rid in state.tables])
-        note = f"{left_out} more tables are not drawn." if left_out else ""
-        canvas.text(MARGIN, layout.bottom - 6, note, 10.5, fill=MUTED)
+        if left_out:
+            note = f"{left_out} more table{'s are' if left_out > 1 else ' is'} not drawn."
+            canvas.text(MARGIN, layout.bottom - 6, note, 10.5, fill=MUTED)
 
 
 def _draw_name(canvas: Canvas, x: float, y: float, width: float, rid, paint: Paint, live: bool) -> None:
-    box = rect(x + 0.5, y + 0.5, width - 1, 21, 6)
+    box = rect(x, y, _BOX, 22, 6)
     if live:
         canvas.path(box, fill=paint.fill)
     else:
         canvas.path(box, fill="none", stroke=paint.fill, stroke_dasharray="3 2")
     ink = paint.ink if live else MUTED
-    if str(rid) == paint.label:
-        canvas.digits(x + width / 2, y + 15, paint.label, 12, fill=ink, weight=700, mono=True)
-    else:
-        name = clip_text(str(rid), width - 6, 11, 700)
-        canvas.text(x + width / 2, y + 15, name, 11, fill=ink, weight=700, anchor="middle")
+    canvas.digits(x + _BOX / 2, y + 15, paint.label, 12, fill=ink, weight=700, mono=True)
+    if str(rid) != paint.label:
+        canvas.text(x + _BOX + 6, y + 15, clip_text(str(rid), width - _BOX - 4, 11), 11)
 
 
 def _draw_row(canvas, layout, x, y, state, rid, paint, lit, wrong) -> None:
@@ -110,8 +118,17 @@ def _draw_row(canvas, layout, x, y, state, rid, paint, lit, wrong) -> None:
         draw_chip(canvas, x + place * CHIP_STEP, y, block, paint.fill, ringed=logical_block in lit, wrong=bad)
 
 
-def draw_chip(canvas: Canvas, x: float, y: float, block: object, colour: str, *, ringed: bool = False,
-              wrong: bool = False, bold: bool = False) -> None:
+def draw_chip(
+    canvas: Canvas,
+    x: float,
+    y: float,
+    block: object,
+    colour: str,
+    *,
+    ringed: bool = False,
+    wrong: bool = False,
+    bold: bool = False,
+) -> None:
     """One entry of a table or of the free list."""
     box = rect(x, y, CHIP, 22, 6)
     if wrong:
@@ -124,8 +141,9 @@ def draw_chip(canvas: Canvas, x: float, y: float, block: object, colour: str, *,
     canvas.digits(x + CHIP / 2, y + 15.3, text, 12 if len(text) < 4 else 9, fill=INK)
 
 
-def draw_free_list(canvas: Canvas, y: float, state: State, freed: Collection[int], wrong: Collection[int],
-                   right: float) -> None:
+def draw_free_list(
+    canvas: Canvas, y: float, state: State, freed: Collection[int], wrong: Collection[int], right: float
+) -> None:
     """The free list, next block first, up to `right`. freed: entries that came back in this step."""
     canvas.text(MARGIN, y + 15, "free list, next first", 10.5, fill=MUTED)
     x = MARGIN + 128

@@ -2,8 +2,9 @@
 
 from kvlab.views.address import Tensor
 from kvlab.views.palette import Paint
+from kvlab.views.paths import num, rect
 from kvlab.views.pool_layout import MARGIN
-from kvlab.views.svg import Canvas, num, rect
+from kvlab.views.svg import Canvas
 from kvlab.views.theme import FOCUS, LINE, MUTED
 
 HEIGHT = 150
@@ -15,7 +16,9 @@ _STRIDE_X = _INDEX_X + 92
 _PRODUCT_X = _STRIDE_X + 108
 
 
-def draw_tensor(canvas: Canvas, tensor: Tensor, index: tuple[int, int, int, int], paint: Paint, top: float) -> None:
+def draw_tensor(
+    canvas: Canvas, tensor: Tensor, index: tuple[int, int, int, int], paint: Paint, top: float
+) -> None:
     """One row a dimension: where the index lies, and index × stride; the sum is the address.
 
     index: layer, block, slot, head.
@@ -30,8 +33,10 @@ def draw_tensor(canvas: Canvas, tensor: Tensor, index: tuple[int, int, int, int]
         canvas.text(_STRIP_X - 10, y + 13, f"of {size}", 10.5, fill=MUTED, anchor="end")
         _draw_strip(canvas, y, i, size, paint)
         canvas.text(_INDEX_X, y + 13, f"{i}", 11.5, anchor="end")
-        canvas.text(_STRIDE_X, y + 13, f"× {stride:,}", 11.5, anchor="end")
-        canvas.text(_PRODUCT_X, y + 13, f"= {i * stride:,}", 11.5, anchor="end")
+        canvas.digits(_INDEX_X + 14, y + 13, "×", 11.5, weight=400)
+        canvas.text(_STRIDE_X, y + 13, f"{stride:,}", 11.5, anchor="end")
+        canvas.digits(_STRIDE_X + 16, y + 13, "=", 11.5, weight=400)
+        canvas.text(_PRODUCT_X, y + 13, f"{i * stride:,}", 11.5, anchor="end")
         y += _ROW
     canvas.path(f"M{num(_INDEX_X - 20)} {num(y)}H{num(_PRODUCT_X)}", stroke=LINE, fill="none")
     element = tensor.element(*index)
@@ -50,7 +55,9 @@ def _draw_strip(canvas: Canvas, y: float, index: int, size: int, paint: Paint) -
     if step >= 5:
         for i in range(size):
             if i != index:
-                canvas.path(rect(_STRIP_X + i * step + 0.5, y + 2.5, step - 3, height, 2), fill="none", stroke=LINE)
+                canvas.path(
+                    rect(_STRIP_X + i * step + 0.5, y + 2.5, step - 3, height, 2), fill="none", stroke=LINE
+                )
     else:
         canvas.path(rect(_STRIP_X + 0.5, y + 2.5, _STRIP_WIDTH - 1, height, 2), fill="none", stroke=LINE)
     if 0 <= index < size:

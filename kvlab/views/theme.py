@@ -14,6 +14,7 @@ FOCUS = "var(--kv-focus)"
 EDGE = "var(--kv-edge)"
 
 FONT = "var(--jp-ui-font-family,system-ui,sans-serif)"
+MONO = "var(--kv-mono)"
 
 LIGHT = {
     "ink": "#1f2328",
@@ -60,5 +61,6 @@ CSS = (
     f"@media (prefers-color-scheme:dark){{.kvfig{{{_declare(DARK)}}}}}"
     f"{_LIGHT_HOSTS}{{{_declare(LIGHT)}}}"
     f"{_DARK_HOSTS}{{{_declare(DARK)}}}"
-    f".kvfig{{{''.join(_resolve(role) for role in LIGHT)}}}"
+    f".kvfig{{{''.join(_resolve(role) for role in LIGHT)}"
+    "--kv-mono:var(--jp-code-font-family,ui-monospace,monospace)}"
 )
