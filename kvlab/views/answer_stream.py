@@ -1,7 +1,7 @@
-"""Answers that stream beside the blocks that hold them: text on top, pool below, every step kept to step back to."""
+"""Answers that stream above the blocks that hold them; every step is kept, to step back to."""
 
 import time
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 import ipywidgets
@@ -16,6 +16,10 @@ from kvlab.views.stepper import Stepper
 from kvlab.views.text import escape
 
 _SECONDS = 0.25  # between two redraws while text streams
+_ROOM = 16  # table entries that always have a place
+_LETTER = (
+    "flex:none;width:26px;height:22px;line-height:22px;border-radius:6px;text-align:center;font-weight:700"
+)
 
 
 @dataclass
@@ -54,7 +58,7 @@ class AnswerStream(Stepper):
         self.children = [self.answers, *self.children]
 
     def show(self, token, *, difference: float | None = None) -> None:
-        """Take in one StreamedToken. difference: its logits' largest distance to another run's, if compared."""
+        """Take in one StreamedToken. difference: how far its logits are from another run's, if compared."""
         moment = self.moments[-1]
         if token.step + 1 != moment.step:
             moment = Moment(
@@ -83,13 +87,13 @@ class AnswerStream(Stepper):
 
     def draw(self, step: int, *, uid: str | None = None, standalone: bool = False) -> str:
         """The SVG of the pool, the tables and the free list after a step."""
-        frames = [_frame(moment, self.tell(moment.step)) for moment in self.moments]
-        scene = Scene([_longest(self.moments), *(moment.state for moment in self.moments)])
+        frames = [frame_of(moment) for moment in self.moments]
+        scene = Scene([_roomy(self.moments[0]), *frames])
         return draw_frame(scene, frames, step, uid=uid, standalone=standalone)
 
     def tell(self, step: int) -> str:
         """The step in one line."""
-        return tell(self.moments[step], len(self.moments) - 1)
+        return f"step {step} of {len(self.moments) - 1}  {telling(self.moments[step])}"
 
     def _now(self) -> State:
         return snapshot(self._sequences.manager, self._sequences.request_ids())
@@ -100,71 +104,59 @@ def answers_html(questions: Mapping[Hashable, str], moment: Moment, colours: Map
     rows = []
     for request_id, question in questions.items():
         paint = colours[request_id]
-        letter = (
-            f'<span style="flex:none;width:26px;height:22px;line-height:22px;border-radius:6px;text-align:center;'
-            f'font-weight:700;background:{paint.fill};color:{paint.ink}">{escape(paint.label)}</span>'
-        )
         end = {"stop": " ■", "length": " …"}.get(moment.left.get(request_id, ""), " ▌" if moment.step else "")
-        text = (
-            f'<div><div style="opacity:.75">{escape(question)}</div>'
-            f'<div style="font-size:1.15em;min-height:1.5em">{escape(moment.said[request_id].strip())}{end}</div></div>'
+        said = escape(moment.said[request_id].strip()) + end
+        letter = (
+            f'<span style="{_LETTER};background:{paint.fill};color:{paint.ink}">{escape(paint.label)}</span>'
         )
+        asked = f'<div style="opacity:.75">{escape(question)}</div>'
+        text = f'<div>{asked}<div style="font-size:1.15em;min-height:1.5em">{said}</div></div>'
         rows.append(f'<div style="display:flex;gap:12px;margin:4px 12px 8px">{letter}{text}</div>')
     return f'<div class="kvlab-answers" style="max-width:60em;line-height:1.5">{"".join(rows)}</div>'
 
 
-def tell(moment: Moment, last: int) -> str:
+def telling(moment: Moment) -> str:
     """One line: who said what, who left and how many blocks came back, and how far the logits are off."""
-    if moment.step == 0:
-        return f"step 0 of {last}  Nothing is written yet: all blocks are free."
-    parts = []
-    for request_id, word in moment.words.items():
-        if moment.left.get(request_id) == "stop" and not word:
-            parts.append(f"{request_id} stops")
-        else:
-            parts.append(f"{request_id} says “{word.strip() or word}”")
-    gone = _gone(moment)
+    if moment.before is None:
+        return "Nothing is written yet: all blocks are free."
+    parts = [_said(request_id, moment) for request_id in moment.words]
+    gone = [request_id for request_id in moment.before.tables if request_id not in moment.state.tables]
     if gone:
-        blocks = sum(len(moment.before.tables[request_id]) for request_id in gone if moment.before)
-        parts.append(f"{_join(gone)} left and gave {blocks} blocks back")
-    line = f"step {moment.step} of {last}  {', '.join(parts)}."
+        blocks = sum(len(moment.before.tables[request_id]) for request_id in gone)
+        parts.append(f"{' and '.join(map(str, gone))} left: {blocks} blocks are free again")
+    line = f"{', '.join(parts)}."
     if moment.difference is not None:
-        line += f" Largest logit difference to the contiguous run: {moment.difference:.1e}."
+        line += f" Largest logit difference to the contiguous run: {moment.difference:.0e}."
     return line
 
 
-def _gone(moment: Moment) -> list[Hashable]:
-    return [
-        request_id
-        for request_id in (moment.before.tables if moment.before else ())
-        if request_id not in moment.state.tables
-    ]
+def _said(request_id: Hashable, moment: Moment) -> str:
+    word = moment.words[request_id]
+    if not word and moment.left.get(request_id) == "stop":
+        return f"{request_id} is done"
+    return f"{request_id} says “{word.strip() or word}”".replace("\n", "⏎")
 
 
-def _join(request_ids: Iterable[Hashable]) -> str:
-    return " and ".join(map(str, request_ids))
-
-
-def _frame(moment: Moment, telling: str) -> Frame:
-    slots = {}
-    freed = []
+def frame_of(moment: Moment) -> Frame:
+    """The moment as a frame for the allocator's drawing: new slots ringed, freed blocks marked."""
+    slots, freed = {}, []
     if moment.before is not None:
         for request_id, table in moment.state.tables.items():
             first, end = moment.before.lengths.get(request_id), moment.state.lengths[request_id]
             if first is not None:  # a prompt's many slots would only clutter the picture
                 slots[request_id] = [_slot(table, p, moment.state.block_size) for p in range(first, end)]
         freed = [Event("free", block, None) for block in moment.state.free if block not in moment.before.free]
-    return Frame(moment.step, None, moment.state, telling, slots, [], freed)
+    return Frame(moment.step, None, moment.state, telling(moment), slots, [], freed)
 
 
 def _slot(table: tuple[int, ...], position: int, block_size: int) -> Slot:
     return Slot(table[position // block_size], position % block_size)
 
 
-def _longest(moments: list[Moment]) -> State:
-    """A made-up state with the longest table that could come, so that the picture keeps its size."""
-    state = moments[0].state
-    room = max(1, state.num_blocks // 2 + 3)
-    ids = list(moments[0].said)
-    tables = {request_id: tuple(range(min(room, state.num_blocks))) for request_id in ids}
-    return State(state.num_blocks, state.block_size, tables, dict.fromkeys(ids, 0), ())
+def _roomy(moment: Moment) -> Frame:
+    """A made-up frame with a long table, so that the picture keeps its size while tables grow."""
+    state = moment.state
+    tables = dict.fromkeys(moment.said, ())
+    tables[next(iter(tables))] = tuple(range(min(state.num_blocks, _ROOM)))
+    roomy = State(state.num_blocks, state.block_size, tables, dict.fromkeys(tables, 0), ())
+    return Frame(0, None, roomy, "", {}, [], [])

@@ -29,11 +29,9 @@ def test_untouched(notebook, tmp_path, record_property):
 
 
 def test_solved(notebook, tmp_path, record_property):
-    from kvlab.exercises.registry import find_exercise
+    from kvlab.exercises import get
 
-    solved = with_solutions(
-        notebook, tmp_path / "notebooks", lambda exercise: find_exercise(exercise).solution
-    )
+    solved = with_solutions(notebook, tmp_path / "notebooks", lambda exercise: get(exercise).solution)
     run = _run(solved, tmp_path, record_property)
     for exercise, cell in run.checks().items():
         assert f"{exercise} · passed" in cell.text, f"{exercise}: {cell.text}"

@@ -18,10 +18,13 @@ KNOWN_TAGS = re.compile(
 
 
 @pytest.fixture(params=notebook_paths(), ids=lambda path: path.stem)
-def notebook(request):
-    content = nbformat.read(request.param, as_version=nbformat.NO_CONVERT)
-    content.path = request.param
-    return content
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def notebook(path):
+    return nbformat.read(path, as_version=nbformat.NO_CONVERT)
 
 
 def _code(notebook):
@@ -77,14 +80,14 @@ def test_tags_are_known(notebook):
             assert KNOWN_TAGS.fullmatch(tag), f"cell {cell.id}: tag {tag!r}"
 
 
-def test_rhythm(notebook):
+def test_rhythm(notebook, path):
     """Predict, step, build, check and what to keep, in every notebook; 00 keeps nothing."""
     called = _names_called(notebook)
     imported = " ".join(cell.source for cell in _code(notebook))
     assert "predict" in called
     assert "check" in called
     assert "kvlab.views" in imported
-    if not notebook.path.name.startswith("00"):
+    if not path.name.startswith("00"):
         assert any(re.search(r"^\W*Keep\b", cell.source, re.MULTILINE) for cell in _markdown(notebook))
 
 
@@ -112,19 +115,23 @@ def test_every_stub_is_checked_after_it(notebook):
 
 
 def test_stubs_are_those_of_the_exercises(notebook):
-    from kvlab.exercises.registry import find_exercise
+    from kvlab.exercises import get
 
     for cell in _code(notebook):
         for exercise in exercise_ids(cell):
-            assert cell.source.strip() == find_exercise(exercise).stub.strip(), (
-                f"the stub of {exercise} has drifted"
-            )
+            assert cell.source.strip() == get(exercise).stub.strip(), f"the stub of {exercise} has drifted"
 
 
 def test_links_resolve(notebook):
     for cell in _markdown(notebook):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", cell.source):
             assert (NOTEBOOKS / target).exists(), f"cell {cell.id} links to {target}"
+
+
+def test_start_here_names_every_notebook():
+    start, *others = notebook_paths()
+    text = start.read_text(encoding="utf-8")
+    assert [path.name for path in others if f"({path.name})" not in text] == []
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=["lint", "format"])
