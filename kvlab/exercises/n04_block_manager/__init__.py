@@ -2,4 +2,4 @@
 
 TITLE = "Block manager"
 NOTEBOOK = "04_block_manager.ipynb"
-EXERCISES = ("append_slot", "release", "append", "check_books")
+EXERCISES = ("append_slot", "release", "append", "check_books", "manager")

@@ -1,0 +1,145 @@
+"""Search for the shortest sequence of operations that a learner's manager gets wrong.
+
+First every short sequence on a tiny pool, shortest first, so that what it finds is the shortest there is;
+then long random ones, which hypothesis shrinks. Each sequence runs on a new manager under guard.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kvlab.exercises import guard
+from kvlab.exercises.oracle import Oracle, Wrong
+from kvlab.script import Operation
+
+Factory = Callable[[int, int], Any]
+POOLS = ((2, 2), (1, 1), (3, 2), (2, 3))  # (num_blocks, block_size) of the short sequences
+SHORT, LONG, EXAMPLES = 4, 40, 150
+SECONDS = 1.0  # for one sequence
+HANGS = 4  # sequences that may run out of time before the search settles for what it has
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A failing sequence on a new manager of this size, as script text, and what went wrong at its end."""
+
+    num_blocks: int
+    block_size: int
+    script: str
+    sentence: str
+
+    def telling(self) -> str:
+        pool = f"{self.num_blocks} block{'s' * (self.num_blocks != 1)} of {self.block_size}"
+        done = f"after `{self.script}`" if self.script else "before the first operation"
+        return f"with {pool}, {done}: {self.sentence}."
+
+
+class Search:
+    """Runs sequences on managers made by `factory(num_blocks, block_size)`.
+
+    batch, fork: whether the manager has `append` for several tokens, and `fork`.
+    """
+
+    def __init__(self, factory: Factory, *, batch: bool = True, fork: bool = False):
+        self.factory, self.batch, self.fork = factory, batch, fork
+        self._known: dict[tuple, Finding | None] = {}
+        self._hangs = 0
+
+    def shortest(self) -> Finding | None:
+        """The shortest failing sequence that the search found; None when every sequence was right."""
+        for length in range(SHORT + 1):
+            for pool, sequence in itertools.product(POOLS, self._all(length)):
+                finding = self.run(pool, sequence)
+                if finding is not None:
+                    return finding
+        return self._long()
+
+    def run(self, pool: tuple[int, int], sequence: Sequence[Operation]) -> Finding | None:
+        """What is wrong with this sequence, cut after the operation that shows it."""
+        key = (pool, tuple(sequence))
+        if key not in self._known:
+            self._known[key] = None if self._hangs >= HANGS else self._run(pool, sequence)
+        return self._known[key]
+
+    def _run(self, pool: tuple[int, int], sequence: Sequence[Operation]) -> Finding | None:
+        done: list[Operation] = []
+
+        def carry_out() -> None:
+            oracle = Oracle(self.factory(*pool))
+            for operation in sequence:
+                if _possible(operation, oracle.state.tables):
+                    done.append(operation)
+                    oracle.step(operation)
+
+        outcome = guard.run(carry_out, seconds=SECONDS)
+        if outcome.ok:
+            return None
+        self._hangs += outcome.timed_out
+        script = "; ".join(_text(operation) for operation in done)
+        sentence = str(outcome.error) if isinstance(outcome.error, Wrong) else f"it {outcome.telling()}"
+        return Finding(*pool, script, sentence)
+
+    def _all(self, length: int) -> Iterator[tuple[Operation, ...]]:
+        """Every sequence of this length for requests A and B, in which A comes first."""
+        for sequence in itertools.product(self._alphabet("AB", (1, 3)), repeat=length):
+            if not sequence or sequence[0].request_id == "A":
+                yield sequence
+
+    def _alphabet(self, names: str, counts: Sequence[int]) -> list[Operation]:
+        counts = [count for count in counts if count == 1 or self.batch]
+        operations = [Operation("append", name, count) for count in counts for name in names]
+        operations += [Operation("release", name) for name in names]
+        if self.fork:
+            operations += [Operation("fork", a, other=b) for a, b in itertools.permutations(names, 2)]
+        return operations
+
+    def _long(self) -> Finding | None:
+        import hypothesis
+        from hypothesis import strategies as st
+        from hypothesis.configuration import set_hypothesis_home_dir
+        from hypothesis.errors import NoSuchExample
+
+        set_hypothesis_home_dir(
+            tempfile.gettempdir()
+        )  # nothing is kept, and nothing lands beside the notebook
+        pools = st.tuples(st.integers(1, 6), st.integers(1, 4))
+        operations = st.lists(st.sampled_from(self._alphabet("ABC", (1, 2, 3, 5))), max_size=LONG)
+        settings = hypothesis.settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        try:
+            pool, sequence = hypothesis.find(
+                st.tuples(pools, operations), lambda drawn: self.run(*drawn) is not None, settings=settings
+            )
+        except NoSuchExample:
+            return None
+        return self._without_idle_steps(pool, sequence)
+
+    def _without_idle_steps(self, pool: tuple[int, int], sequence: list[Operation]) -> Finding:
+        """Drop one operation at a time as long as what remains still fails."""
+        for number in reversed(range(len(sequence))):
+            shorter = sequence[:number] + sequence[number + 1 :]
+            if self.run(pool, shorter) is not None:
+                return self._without_idle_steps(pool, shorter)
+        return self.run(pool, sequence)
+
+
+def _possible(operation: Operation, tables: Any) -> bool:
+    """Release and fork need a live request, a fork a new name; other sequences are not worth telling."""
+    if operation.kind == "append":
+        return True
+    return operation.request_id in tables and operation.other not in tables
+
+
+def _text(operation: Operation) -> str:
+    if operation.kind == "append":
+        return f"append {operation.request_id}" + (f" {operation.count}" if operation.count > 1 else "")
+    return " ".join(filter(None, (operation.kind, operation.request_id, operation.other)))
