@@ -9,7 +9,7 @@ from kvlab.units import bytes_behind, format_bytes
 
 _SAMPLE = re.compile(
     r"(vllm:[a-z_]{1,80})(?:\{((?:[^\"{}\\]|\"(?:[^\"\\]|\\.)*\")*)\})?\s{1,8}"
-    r"([+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,3})?)(?:\s{1,8}-?[0-9]{1,20})?"
+    r"([+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,3})?|NaN|[+-]?Inf)(?:\s{1,8}-?[0-9]{1,20})?"
 )
 _LABEL = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,60})=\"((?:[^\"\\]|\\.)*)\"")
 _INFO = "vllm:cache_config_info"
@@ -79,7 +79,7 @@ def metrics_findings(page: MetricsPage, question: Question) -> list[Finding]:
     findings += _hits(page)
     for kind in ("running", "waiting", "preemptions"):
         for number, _, value in page.values.get(kind, []):
-            verdict = NOTE if value >= 0 and value == int(value) else DIFFERS
+            verdict = NOTE if value >= 0 and value.is_integer() else DIFFERS
             says = f"{value:,.0f} {kind}" if verdict == NOTE else f"{value} is not a count."
             findings.append(Finding(number, GAUGES[kind][0], verdict, says))
     if not page.info_lines:

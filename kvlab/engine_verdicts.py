@@ -219,9 +219,7 @@ def _null_block(sums: Sums, tokens: int | None) -> list[Finding]:
     if not needed or not spans or spans[0][0] != spans[0][1] or spans[0][0] % needed:
         return []
     times, blocks = spans[0][0] // needed, spans[0][0]
-    says = (
-        f"{times} requests of full length need all {blocks:,} blocks, but one is the null block, which is "
-        f"never handed out: only {times - 1} run at once"
-        f"{', so such a request waits for ever' if times == 1 else ''}."
-    )
+    who = "1 request of full length needs" if times == 1 else f"{times} requests of full length need"
+    then = "so such a request waits for ever" if times == 1 else f"so only {times - 1} run at once"
+    says = f"{who} all {blocks:,} blocks, but one is the null block, which is never handed out, {then}."
     return [Finding(None, "null block", NOTE, says)]

@@ -143,6 +143,11 @@ def hash_block_size(group_block_sizes: list[int], override: int | None = None) -
     return override
 
 
+def hashes_per_block(group_block_size: int, hash_size: int) -> int:
+    """Hashes that one block of a group covers: a coarser group looks at every k-th hash, k = size / hash."""
+    return group_block_size // hash_block_size([group_block_size], hash_size)
+
+
 def layers_in_a_group(counts: list[int]) -> int:
     """Layers per group for kinds that have these layer counts: the smallest, unless it hardly differs.
 

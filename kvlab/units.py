@@ -50,12 +50,12 @@ def _unit_bytes(unit: str, shown: str) -> int:
     if unit in ("", "B", "byte", "bytes", "b"):
         return 1
     lower = unit.lower()
-    if lower.endswith("b") and lower[:-1] in _POWERS:
-        if unit.endswith("b") and unit != lower:
-            raise ValueError(f"{shown!r} reads as bits ({unit}). Write {unit[:-1]}B for bytes.")
-        return 1000 ** _POWERS[lower[:-1]]
-    if lower.endswith("ib") and lower[:-2] in _POWERS and lower != "ib":
-        return 1024 ** _POWERS[lower[:-2]]
+    for suffix, base in (("ib", 1024), ("b", 1000)):
+        prefix = lower.removesuffix(suffix)
+        if prefix != lower and prefix in _POWERS and (prefix or base == 1000):
+            if unit.endswith("b") and unit != lower:
+                raise ValueError(f"{shown!r} reads as bits ({unit}). Write {unit[:-1]}B for bytes.")
+            return base ** _POWERS[prefix]
     if lower in _POWERS:
         raise ValueError(
             f"{shown!r} can mean {unit}B (powers of 1000) or {unit}iB (powers of 1024): write which."
