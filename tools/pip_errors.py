@@ -30,20 +30,31 @@ _CAUSES = (
 )
 
 
-def sentence(stderr: str, returncode: int, again: str, log: str) -> str:
-    """One sentence for pip's `stderr` and `returncode`; `again` is the command to repeat, `log` pip's log."""
-    cause = next((says for pattern, says in _CAUSES if re.search(pattern, stderr)), None)
-    if cause is None:
-        cause = _missing_release(stderr)
-    if cause is None and returncode in (-9, 137):
-        cause = "The install was killed, most likely for want of memory: close other programs"
-    if cause is None:
+def sentence(stderr: str, log_text: str, returncode: int, again: str, log: str) -> str:
+    """One sentence for a pip run that failed with `returncode`; `again` is the command to repeat.
+
+    `stderr` is asked first, then `log_text`: what pip's own subprocesses say is only in the log, named `log`.
+    """
+    why = cause(stderr) or cause(_complaints(log_text))
+    if why is None and returncode in (-9, 137):
+        why = "The install was killed, most likely for want of memory: close other programs"
+    if why is None:
         return f"pip could not install kvlab's packages: read {log} for the reason, then run `{again}` again."
-    return f"{cause}, then run `{again}` again (pip's log: {log})."
+    return f"{why}, then run `{again}` again (pip's log: {log})."
 
 
-def _missing_release(stderr: str) -> str | None:
-    match = re.search(r"No matching distribution found for ([^\s(;]+)", stderr)
+def cause(text: str) -> str | None:
+    """What went wrong and what to do about it, or None when the text fits nothing known."""
+    known = next((says for pattern, says in _CAUSES if re.search(pattern, text)), None)
+    return known or _missing_release(text)
+
+
+def _complaints(log_text: str) -> str:
+    return "\n".join(line for line in log_text.splitlines() if "ERROR" in line or "WARNING" in line)
+
+
+def _missing_release(text: str) -> str | None:
+    match = re.search(r"No matching distribution found for ([^\s(;]+)", text)
     if match is None:
         return None
     here = "Python {}.{}".format(*sys.version_info) + f" on {platform.system()} {platform.machine()}"

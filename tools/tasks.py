@@ -35,6 +35,9 @@ def main(arguments: list[str]) -> int:
     except SetupError as error:
         print(error, file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"{error}: put that right, then run `make {name}` again.", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"Stopped. `make {name}` takes it up where it was.", file=sys.stderr)
         return 130
