@@ -94,6 +94,10 @@ class SentinelWriter:
         self._check_live(request_id)
         del self._numbers[request_id], self._writers[request_id]
 
+    def request_ids(self) -> list[Hashable]:
+        """The live requests: written here and not released."""
+        return list(self._numbers)
+
     def audit(self, manager: Any) -> list[Mismatch]:
         """Walk the block table of every live request and compare each slot with what should be there.
 

@@ -10,11 +10,11 @@ from kvlab.views.palette import Paint, paints
 from kvlab.views.paths import arrow_head, rect, route
 from kvlab.views.pool_drawing import draw_pool, draw_position, ring
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
+from kvlab.views.sentences import draw_sentence
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP, draw_chip
 from kvlab.views.tensor_drawing import HEIGHT as TENSOR_HEIGHT
 from kvlab.views.tensor_drawing import draw_tensor
-from kvlab.views.text import wrap_text
 from kvlab.views.theme import EDGE, FOCUS, INK, MUTED
 
 _TOKENS, _TABLE, _POOL = 44, 96, 124
@@ -237,7 +237,4 @@ def _draw_sentences(canvas: Canvas, view: AddressView) -> None:
         words = f"{view.answer.sentence[:1].upper()}{view.answer.sentence[1:]}"
         sentences.append((words, INK if view.answer.right else FOCUS))
     for sentence, fill in sentences:
-        for line in wrap_text(sentence, canvas.width - 2 * MARGIN, 12.5, 700):
-            canvas.height += 19
-            canvas.text(MARGIN, canvas.height - 8, line, 12.5, fill=fill, weight=700)
-    canvas.height += 4
+        draw_sentence(canvas, sentence, fill, 700)

@@ -6,13 +6,15 @@ from kvlab.block_table import BlockCopy, Slot
 from kvlab.recording import Frame
 from kvlab.state import State
 from kvlab.views.contents import is_block, read_blocks, request_ids
+from kvlab.views.legend import legend
 from kvlab.views.palette import Paint, paints
 from kvlab.views.paths import arrow_head, route
-from kvlab.views.pool_drawing import draw_pool, legend, ring
+from kvlab.views.pool_drawing import draw_pool, ring
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
+from kvlab.views.sentences import draw_sentence
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP_STEP, TablesLayout, draw_free_list, draw_tables
-from kvlab.views.text import text_width, wrap_text
+from kvlab.views.text import text_width
 from kvlab.views.theme import FOCUS, INK
 
 _TOP = 12
@@ -74,14 +76,6 @@ def tell(frames: Sequence[Frame], step: int) -> str:
     frame = frames[step]
     error = f" Wrong: {frame.error}." if frame.error else ""
     return f"step {step} of {len(frames) - 1}  {frame.telling}{error}".replace("..", ".")
-
-
-def draw_sentence(canvas: Canvas, sentence: str, fill: str, weight: int) -> None:
-    """Add a sentence under the figure, in as many lines as it takes."""
-    for line in wrap_text(sentence, canvas.width - 2 * MARGIN, 12.5, weight):
-        canvas.height += 19
-        canvas.text(MARGIN, canvas.height - 8, line, 12.5, fill=fill, weight=weight)
-    canvas.height += 4
 
 
 def _lit_entries(frame: Frame) -> dict[Hashable, set[int]]:

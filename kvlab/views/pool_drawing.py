@@ -7,8 +7,9 @@ from kvlab.views.palette import Paint
 from kvlab.views.paths import corner, num, rect
 from kvlab.views.pool_layout import MARGIN, PoolLayout
 from kvlab.views.svg import Canvas
-from kvlab.views.text import text_width
 from kvlab.views.theme import CARD, EDGE, FOCUS, INK, LINE, MUTED, STRONG
+
+KEPT = {"fill": MUTED, "fill_opacity": ".12", "stroke": MUTED, "stroke_dasharray": "3 2"}
 
 _BOX, _SLOT, _SECOND, _PLATE, _LABEL, _RING = range(6)
 
@@ -143,38 +144,43 @@ def draw_position(
 
 def _draw_rest(canvas, layout, block, contents: BlockContents, paints, kept: int) -> None:
     """The slots without a token: hatched in a held block, else outlined, dashed where content is kept."""
-    count = layout.block_size - contents.filled
-    if count <= 0:
+    if contents.filled >= layout.block_size:
         return
     if contents.holders:
         fill = paints[contents.holders[0]].fill
         style = {"fill": canvas.hatch(fill), "stroke": fill, "stroke_opacity": ".75"}
     else:
         style = {"fill": "none", "stroke": LINE}
-    kept_style = {"fill": MUTED, "fill_opacity": ".12", "stroke": MUTED, "stroke_dasharray": "3 2"}
-    if layout.labelled or kept:
-        for offset in range(contents.filled, layout.block_size):
-            x, y = layout.slot(block, offset)
-            width, height = layout.slot_width - 1, layout.slot_height - 1
-            data = rect(x + 0.5, y + 0.5, width, height, 4 if layout.labelled else 0)
-            canvas.path(data, _SLOT, **(kept_style if offset < kept else style))
+    if not layout.labelled:
+        _draw_small_rest(canvas, layout, block, contents, style, kept)
         return
-    x, y = layout.slot(block, contents.filled)
+    for offset in range(contents.filled, layout.block_size):
+        x, y = layout.slot(block, offset)
+        data = rect(x + 0.5, y + 0.5, layout.slot_width - 1, layout.slot_height - 1, 4)
+        canvas.path(data, _SLOT, **(KEPT if offset < kept else style))
+
+
+def _draw_small_rest(canvas, layout, block, contents: BlockContents, style: dict, kept: int) -> None:
+    """The same for small slots, a whole run at a time."""
+    start = max(contents.filled, kept)
+    count = layout.block_size - start
+    middle = layout.slot(block, 0)[1] + layout.slot_height / 2
+    if kept:
+        line = slot_line(layout, layout.slot(block, 0)[0], middle, kept)
+        canvas.path(line, _SLOT, stroke=MUTED, stroke_opacity=".35", stroke_width=12, **dashes(layout))
+    if not count:
+        return
+    x, y = layout.slot(block, start)
     if contents.holders or layout.slot_width < 4:
         width = count * layout.pitch - (layout.pitch - layout.slot_width) - 1
         canvas.path(rect(x + 0.5, y + 0.5, width, layout.slot_height - 1), _SLOT, **style)
         return
-    line = slot_line(layout, x, y + layout.slot_height / 2, count)
+    line = slot_line(layout, x, middle, count)
     canvas.path(line, _SLOT, stroke=LINE, stroke_width=layout.slot_height, **dashes(layout))
+    # A second, narrower line on top leaves the outlines.
     inner = f"{num(layout.slot_width - 2)} {num(layout.pitch - layout.slot_width + 2)}"
-    canvas.path(
-        line,
-        _SECOND,
-        stroke=CARD,
-        stroke_width=layout.slot_height - 2,
-        stroke_dasharray=inner,
-        stroke_dashoffset=-1,
-    )
+    hollow = {"stroke_dasharray": inner, "stroke_dashoffset": -1}
+    canvas.path(line, _SECOND, stroke=CARD, stroke_width=layout.slot_height - 2, **hollow)
 
 
 def slot_line(layout: PoolLayout, x: float, y: float, count: int) -> str:
@@ -198,42 +204,3 @@ def ring(
     data = rect(x - out, y - out, width + 2 * out, layout.slot_height + 2 * out, 6 if layout.labelled else 3)
     style = {"stroke_dasharray": "4 3"} if dashed else {}
     canvas.path(data, _RING, fill="none", stroke=INK if dashed else FOCUS, stroke_width=2.5, **style)
-
-
-def legend(
-    canvas: Canvas,
-    y: float,
-    *,
-    block_size: int,
-    shared: bool = False,
-    cached: bool = False,
-    wrong: bool = False,
-) -> None:
-    """One line under a figure that says what outline, hatching and badges mean."""
-    x = MARGIN
-    entries = [("free", {"fill": "none", "stroke": LINE})]
-    if block_size > 1:
-        hatch = {"fill": canvas.hatch("#8c959f"), "stroke": STRONG}
-        entries.append(("taken, no token yet: nobody else can use it", hatch))
-    if shared:
-        entries.append(("×2: two tables hold it", None))
-    if cached:
-        entries.append(
-            (
-                "free, content kept",
-                {"fill": MUTED, "fill_opacity": ".12", "stroke": MUTED, "stroke_dasharray": "3 2"},
-            )
-        )
-    if wrong:
-        entries.append(
-            (
-                "! breaks a rule",
-                {"fill": "none", "stroke": FOCUS, "stroke_width": 2, "stroke_dasharray": "4 2"},
-            )
-        )
-    for words, style in entries:
-        if style is not None:
-            canvas.path(rect(x + 0.5, y - 10.5, 13, 13, 3), _SLOT, **style)
-            x += 20
-        canvas.text(x, y, words, 10.5, fill=MUTED, layer=_LABEL)
-        x += text_width(words, 10.5) + 14

@@ -4,15 +4,12 @@ Every handler computes the step from the value that it is given, so merged or la
 picture. Buttons are never disabled: a disabled button loses the keyboard's focus.
 """
 
-from itertools import count
 from typing import Any
 
 import ipywidgets
 
+from kvlab.views.picture import Picture
 from kvlab.views.text import escape
-from kvlab.views.theme import CSS
-
-_numbers = count(1)
 
 _BUTTONS = (
     ("First", "to the first step"),
@@ -22,7 +19,7 @@ _BUTTONS = (
 )
 
 
-class Stepper(ipywidgets.VBox):
+class Stepper(Picture):
     """Base of all stepped figures. A figure gives `num_steps`, `draw` and `tell`.
 
     Hooks for tests and styles: classes kvlab-stepper, kvlab-first, kvlab-back, kvlab-next, kvlab-last,
@@ -38,12 +35,10 @@ class Stepper(ipywidgets.VBox):
         slider_name: str = "step",
         extra: tuple[ipywidgets.Widget, ...] = (),
     ):
-        self._uid = f"kvlab{next(_numbers)}"
         self._first = first
         self._last = first + max(0, num_steps - 1)
         self._step = min(max(step, first), self._last)
         self._note = ""
-        self.picture = ipywidgets.HTML()
         self.telling = ipywidgets.HTML()
         self.buttons = [
             ipywidgets.Button(description=name, tooltip=f"{name}: {tip}") for name, tip in _BUTTONS
@@ -52,10 +47,7 @@ class Stepper(ipywidgets.VBox):
             self._step, first, self._last, readout=False, description=slider_name
         )
         self._style()
-        style = ipywidgets.HTML(f"<style>{CSS}</style>", layout={"display": "none"})
-        super().__init__(
-            [self.picture, ipywidgets.HBox([*self.buttons, self.slider]), *extra, self.telling, style]
-        )
+        super().__init__((ipywidgets.HBox([*self.buttons, self.slider]), *extra, self.telling))
         self.add_class("kvlab-stepper")
         for button, move in zip(
             self.buttons, (self._to_first, self._back, self._next, self._to_last), strict=True
@@ -71,7 +63,6 @@ class Stepper(ipywidgets.VBox):
         self.slider.layout.width = "260px"
         self.slider.style.description_width = "initial"
         self.slider.add_class("kvlab-slider")
-        self.picture.add_class("kvlab-picture")
         self.telling.add_class("kvlab-telling")
 
     # -- what a figure provides ---------------------------------------------------------------------------
@@ -123,15 +114,15 @@ class Stepper(ipywidgets.VBox):
     def redraw(self) -> None:
         """Build the picture and the line of the current step and show them."""
         line = f"{escape(self.tell(self._step))} {escape(self._note)}".strip()
-        self.picture.value = self.draw(self._step, uid=self._uid)
+        self.picture.value = self.svg(uid=self._uid)
         self.telling.value = f'<span style="font-weight:600;line-height:1.5">{line}</span>'
 
-    # -- without a kernel ---------------------------------------------------------------------------------
+    # -- as a picture -------------------------------------------------------------------------------------
 
-    def static(self) -> str:
-        """The current step as a bare SVG that carries its own theme and telling."""
-        return self.draw(self._step, standalone=True)
+    def svg(self, *, uid: str | None = None, standalone: bool = False) -> str:
+        """The SVG of the current step."""
+        return self.draw(self._step, uid=uid, standalone=standalone)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle = super()._repr_mimebundle_(**kwargs) or {}
-        return {**bundle, "image/svg+xml": self.static(), "text/plain": self.tell(self._step)}
+    def words(self) -> str:
+        """The current step in one line of plain text."""
+        return self.tell(self._step)
