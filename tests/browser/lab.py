@@ -42,6 +42,11 @@ _CELLS = """() => {
   });
 }"""
 
+_HEIGHT = """cells => {
+  const boxes = Array.from(document.querySelectorAll(cells), cell => cell.getBoundingClientRect());
+  return boxes[boxes.length - 1].bottom - boxes[0].top;
+}"""
+
 _KERNEL_STATUS = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
 
 
@@ -177,13 +182,11 @@ class Lab:
         OUT.mkdir(exist_ok=True)
         path = OUT / f"{name}.png"
         size = self.page.viewport_size
-        height = self.page.locator(f"{PANEL} .jp-Notebook").evaluate(
-            "node => Math.max(node.scrollHeight,"
-            " ...Array.from(node.querySelectorAll('*')).map(child => child.scrollHeight))"
-        )
-        self.page.set_viewport_size({"width": size["width"], "height": min(int(height) + 160, 12_000)})
-        self.page.wait_for_timeout(300)
-        self.page.screenshot(path=path)
+        height = self.page.evaluate(_HEIGHT, f"{PANEL} .jp-Notebook .jp-Cell")
+        self.page.set_viewport_size({"width": size["width"], "height": min(int(height) + 160, 16_000)})
+        self.page.locator(f"{PANEL} .jp-WindowedPanel-outer").first.evaluate("node => node.scrollTo(0, 0)")
+        self.page.wait_for_timeout(500)
+        self.page.locator(PANEL).first.screenshot(path=path)
         self.page.set_viewport_size(size)
         return path
 
@@ -222,21 +225,25 @@ class Figure:
 
     def __init__(self, lab: Lab, cell: Locator):
         self.lab = lab
-        self.svg = cell.locator("svg[data-step]").first
-        self._cell = cell
+        self.whole = cell.locator(".kvlab-stepper").first
+        self.svg = self.whole.locator("svg[data-step]").first
 
     @property
     def step(self) -> int:
         return int(self.svg.get_attribute("data-step"))
 
-    def button(self, name: str) -> Locator:
-        return self._cell.locator("button", has_text=name).first
-
     @property
     def telling(self) -> str:
-        return self._cell.locator(".kvlab-telling").first.inner_text()
+        return self.whole.locator(".kvlab-telling").first.inner_text()
 
-    def wait_step(self, step: int, timeout: float = 15) -> int:
+    def button(self, name: str) -> Locator:
+        return self.whole.locator(f"button.kvlab-{name.lower()}")
+
+    def wait_step(self, step: int, timeout: float = 15) -> None:
         seen = self.lab._poll(lambda: self.step, lambda now: now == step, timeout)
         assert seen == step, f"the picture shows step {seen}, expected {step}"
-        return seen
+
+    def wait_telling_other_than(self, before: str, timeout: float = 15) -> str:
+        now = self.lab._poll(lambda: self.telling, lambda text: text != before, timeout)
+        assert now != before, f"the line still says {before!r}"
+        return now

@@ -79,6 +79,7 @@ def checked_ids(source: str) -> list[str]:
 
 def run_under_nbval(notebook: Path, folder: Path, cell_timeout: float = 120) -> Run:
     """Runs `notebook` where it lies; everything written goes to `folder`."""
+    notebook = notebook.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "outputs.json"
     command = [

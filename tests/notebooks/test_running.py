@@ -5,7 +5,7 @@ import pytest
 
 from .running import notebook_paths, run_under_nbval, with_solutions
 
-pytestmark = pytest.mark.parametrize("notebook", notebook_paths(), ids=lambda path: path.stem)
+everywhere = pytest.mark.parametrize("notebook", notebook_paths(), ids=lambda path: path.stem)
 
 
 def _code_cells(notebook) -> int:
@@ -21,6 +21,17 @@ def _run(notebook, folder, record_property):
     return run
 
 
+def _run_solved(notebook, folder, record_property):
+    from kvlab.exercises import get
+
+    solved = with_solutions(notebook, folder / "notebooks", lambda id: get(id).solution)
+    run = _run(solved, folder, record_property)
+    for exercise, cell in run.checks().items():
+        assert f"{exercise} · passed" in cell.text, f"{exercise}: {cell.text}"
+    return run
+
+
+@everywhere
 def test_untouched(notebook, tmp_path, record_property):
     run = _run(notebook, tmp_path, record_property)
     assert run.checks(), "the notebook checks nothing"
@@ -28,10 +39,18 @@ def test_untouched(notebook, tmp_path, record_property):
         assert f"{exercise} · not attempted" in cell.text, f"{exercise}: {cell.text}"
 
 
+@everywhere
 def test_solved(notebook, tmp_path, record_property):
-    from kvlab.exercises import get
+    if notebook.name.startswith("13"):
+        pytest.skip("runs below, with the manager of notebook 04")
+    _run_solved(notebook, tmp_path, record_property)
 
-    solved = with_solutions(notebook, tmp_path / "notebooks", lambda exercise: get(exercise).solution)
-    run = _run(solved, tmp_path, record_property)
-    for exercise, cell in run.checks().items():
-        assert f"{exercise} · passed" in cell.text, f"{exercise}: {cell.text}"
+
+def test_the_manager_of_04_serves_the_model_of_13(model_path, tmp_path, record_property):
+    """One learner's folder: what passes in 04 is what hands out the blocks in 13."""
+    notebooks = {path.name[:2]: path for path in notebook_paths()}
+    _run_solved(notebooks["04"], tmp_path, record_property)
+    run = _run_solved(notebooks["13"], tmp_path, record_property)
+    text = "\n".join(cell.text for cell in run.cells)
+    assert "This uses your own answer to 04.manager" in text
+    assert text.count("A The capital of France is Paris.") == 2
