@@ -137,9 +137,8 @@ def _hits(page: MetricsPage) -> list[Finding]:
         if queries is None:
             findings.append(Finding(number, name, UNCHECKED, "The page has no queries to compare with."))
         elif not 0 <= hits <= queries:
-            findings.append(
-                Finding(number, name, DIFFERS, f"{hits:,.0f} hits of {queries:,.0f} tokens asked for.")
-            )
+            says = f"{hits:,.0f} tokens were hits, but only {queries:,.0f} were asked for."
+            findings.append(Finding(number, name, DIFFERS, says))
         else:
             share = f" ({hits / queries:.1%})" if queries else ""
             findings.append(

@@ -1,5 +1,6 @@
 """Fetching what an engine says: a log file, a saved metrics page, or a metrics page over http."""
 
+import http.client
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -57,7 +58,7 @@ def _fetch(url: str) -> bytes:
         raise SourceError(
             f"{url} answered {error.code} {error.reason}. vLLM's page is at /metrics."
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise SourceError(
             f"{url} does not answer ({reason}). Is the engine running, and is this its port?"

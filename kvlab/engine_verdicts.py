@@ -46,6 +46,9 @@ class Sums:
         if needed := self.blocks_a_request(plan):
             first = ceil_div(tokens * needed, self.length)
             last = ((tokens + 1) * needed - 1) // self.length
+            # the engine divides in floating point, which may put an exact multiple one token lower
+            first += int(first / needed * self.length) < tokens
+            last += int((last + 1) / needed * self.length) == tokens
             spans += [(first, last)] if first <= last else []
         if not plan.is_hybrid and tokens % plan.block_size == 0:
             spans.append((tokens // plan.block_size,) * 2)

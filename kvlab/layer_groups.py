@@ -95,14 +95,13 @@ class Plan:
         """
         return num_blocks / self.blocks_per_request(length, in_flight, **options)
 
-    def logged_tokens(
-        self, num_blocks: int, length: int, in_flight: int = DEFAULT_IN_FLIGHT, **options
-    ) -> int:
-        """The "GPU KV cache size" of newer logs: int(concurrency * length), in whole numbers.
+    def logged_tokens(self, num_blocks: int, length: int, in_flight=DEFAULT_IN_FLIGHT, **options) -> int:
+        """The "GPU KV cache size" of newer logs: int(concurrency * length), right for hybrid models too.
 
-        Source: vLLM, get_kv_cache_capacity; right for hybrid models too.
+        In floating point, as the engine does it, so it can be one token less than the exact quotient.
+        Source: vLLM, get_kv_cache_capacity.
         """
-        return num_blocks * length // self.blocks_per_request(length, in_flight, **options)
+        return int(self.concurrency(num_blocks, length, in_flight, **options) * length)
 
     def tokens_by_old_formula(self, num_blocks: int) -> int:
         """The "GPU KV cache size" of older logs: num_blocks // groups * B.

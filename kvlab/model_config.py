@@ -13,7 +13,7 @@ _NAMES = {
     "dtype": ("dtype", "torch_dtype"),
     "max_position_embeddings": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
 }
-_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+_NESTED = ("thinker_config", "llm_config", "language_config", "text_config")  # outer ones first
 _KIND_OF_NAME = {
     "full_attention": "full",
     "attention": "full",

@@ -37,6 +37,12 @@ def test_the_old_formula_undercounts_hybrid_models():
     assert uniform.tokens_by_old_formula(10_000) == uniform.logged_tokens(10_000, 8192) == 160_000
 
 
+def test_logged_tokens_are_those_of_floating_point():
+    plan = plan_groups([FULL], 16, 2)
+    assert plan.blocks_per_request(16 * 49) == 49
+    assert plan.logged_tokens(1, 16 * 49) == int(1 / 49 * 784) == 15
+
+
 def test_chunked_layers_need_no_extra_block():
     assert CHUNKED.blocks_for(8192, 16, 2048) == (1024 + 2048) // 16
     assert SLIDING.blocks_for(8192, 16, 2048) == 193
