@@ -32,7 +32,7 @@ def load() -> dict:
     file = path()
     try:
         text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return _fresh()
     except (OSError, UnicodeDecodeError) as error:
         return _unreadable(file, error)
