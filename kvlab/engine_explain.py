@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kvlab.engine_findings import Question
-from kvlab.layer_groups import Plan
 from kvlab.layer_kinds import Layer
 
 _MOST = 3
 
 
-def explain(question: Question, agrees: Callable[[Plan], bool]) -> str:
+def explain(question: Question, agrees: Callable[[Question], bool]) -> str:
     """A sentence that names the settings with which the figure would agree, or says that none was found."""
     found = []
     for words, other in _variants(question):
         try:
-            if agrees(other.plan()):
+            if agrees(other):
                 found.append(words)
         except ValueError:  # a variant that this model cannot have, such as heads that do not divide
             continue
@@ -46,6 +45,10 @@ def _variants(question: Question) -> Iterator[tuple[str, Question]]:
     if question.model.num_query_heads:
         heads = question.model.num_query_heads
         yield "if each query head had its own KV head", _with_layers(question, num_kv_heads=heads)
+    if any(not layer.is_attention for layer in question.model.layers):
+        states = 2 if question.state_blocks == 1 else 1
+        words = f"with {states} state{'s' * (states > 1)} of each linear layer a request (prefix caching)"
+        yield words, replace(question, state_blocks=states)
     if any(layer.kind != "full" and layer.is_attention for layer in question.model.layers):
         yield "if the windowed layers kept every token", _with_layers(question, kind="full", window=None)
 

@@ -40,13 +40,18 @@ class Report:
 
 @dataclass(frozen=True)
 class Question:
-    """A model and how the engine was set up. `available` is a size as it was written, such as "5.68 GiB"."""
+    """A model and how the engine was set up.
+
+    `available` is a size as it was written, such as "5.68 GiB"; `state_blocks` the states that a linear layer
+    keeps for a request: 1, or 2 when the engine also caches prefixes (vLLM's mamba_cache_mode "align").
+    """
 
     model: ModelShape
     block_size: int = 16
     kv_dtype: str | None = None
     in_flight: int = 2048
     tensor_parallel: int = 1
+    state_blocks: int = 1
     max_model_len: int | None = None
     available: str | None = None
     weights: int | None = None
@@ -82,6 +87,8 @@ def ask(log: EngineLog, model: ModelShape, **given) -> Question:
         told = log.setting(*keys)
         if told is not None and told.isascii() and told.isdigit() and int(told) > 0:
             chosen.setdefault(name, int(told))
+    if log.setting("mamba_cache_mode") == "align":
+        chosen["state_blocks"] = 2
     engine_dtype = (log.setting("dtype") or "auto").removeprefix("torch.")
     if _is_dtype(engine_dtype):
         model = replace(model, dtype=engine_dtype)

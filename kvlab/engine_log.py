@@ -39,6 +39,7 @@ _SETTINGS = {
     "max_model_len": r"[0-9]{1,12}",
     "gpu_memory_utilization": r"[0-9]{1,2}(?:\.[0-9]{1,6})?",
     "kv_cache_dtype": r"[A-Za-z0-9_.]{1,30}",
+    "mamba_cache_mode": r"[a-z]{1,10}",
     "dtype": r"(?:torch\.)?[A-Za-z][A-Za-z0-9_]{0,29}",
 }
 _SETTING = {

@@ -4,8 +4,9 @@ A log prints rounded figures: "5.68 GiB" stands for 10 MiB of budgets, so the co
 and a line agrees when it lies inside.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from kvlab.engine_explain import explain
 from kvlab.engine_findings import AGREES, DIFFERS, NOTE, UNCHECKED, Finding, Question
@@ -21,42 +22,50 @@ Span = tuple[int, int]  # the smallest and the largest number of blocks, both po
 class Sums:
     """What a log leaves to compute with: the pool's layout, the request's length, the budget as written."""
 
-    plan: Plan
     question: Question
     length: int | None
     budget: str | None
 
-    def blocks_in_budget(self, plan: Plan | None = None) -> Span | None:
+    @cached_property
+    def plan(self) -> Plan:
+        return self.question.plan()
+
+    def with_question(self, other: Question) -> "Sums":
+        """The same log, read as if the engine had been set up otherwise."""
+        return replace(self, question=other)
+
+    @property
+    def blocks_in_budget(self) -> Span | None:
         """Blocks that the budget may give: a range, because it is printed rounded."""
         if self.budget is None:
             return None
         low, high = bytes_behind(self.budget)
-        plan = plan or self.plan
-        return plan.num_blocks(low), plan.num_blocks(high)
+        return self.plan.num_blocks(low), self.plan.num_blocks(high)
 
-    def blocks_a_request(self, plan: Plan | None = None) -> int | None:
+    @property
+    def blocks_a_request(self) -> int | None:
         if not self.length:
             return None
-        return (plan or self.plan).blocks_per_request(self.length, self.question.in_flight)
+        states = self.question.state_blocks
+        return self.plan.blocks_per_request(self.length, self.question.in_flight, state_blocks=states)
 
-    def blocks_behind_tokens(self, tokens: int, plan: Plan | None = None) -> list[Span]:
+    def blocks_behind_tokens(self, tokens: int) -> list[Span]:
         """Block counts that print as this many tokens: by int(n * length / blocks a request), or n * B."""
-        plan = plan or self.plan
         spans = []
-        if needed := self.blocks_a_request(plan):
+        if needed := self.blocks_a_request:
             first = ceil_div(tokens * needed, self.length)
             last = ((tokens + 1) * needed - 1) // self.length
             # the engine divides in floating point, which may put an exact multiple one token lower
             first += int(first / needed * self.length) < tokens
             last += int((last + 1) / needed * self.length) == tokens
             spans += [(first, last)] if first <= last else []
-        if not plan.is_hybrid and tokens % plan.block_size == 0:
-            spans.append((tokens // plan.block_size,) * 2)
+        if not self.plan.is_hybrid and tokens % self.plan.block_size == 0:
+            spans.append((tokens // self.plan.block_size,) * 2)
         return spans
 
     def tokens_of(self, blocks: int) -> int:
-        if self.length:
-            return self.plan.logged_tokens(blocks, self.length, self.question.in_flight)
+        if needed := self.blocks_a_request:
+            return int(blocks / needed * self.length)
         return blocks * self.plan.block_size
 
 
@@ -74,7 +83,7 @@ def log_findings(log: EngineLog, question: Question) -> list[Finding]:
     poorest = smallest_budget(log)
     budget = question.available or (poorest and poorest.values[0])
     length = next((line.values[0] for line in log.of("concurrency") if line.values[0] > 0), None)
-    sums = Sums(question.plan(), question, length or question.max_model_len, budget)
+    sums = Sums(question, length or question.max_model_len, budget)
     tokens = next((line.values[0] for line in log.of("tokens")), None)
     findings = []
     for line in log.lines:
@@ -121,7 +130,7 @@ def _available(line: LogLine, sums: Sums, tokens: int | None, decides: bool, ran
 
 def _tokens(tokens: int, sums: Sums):
     spans = sums.blocks_behind_tokens(tokens)
-    budget = sums.blocks_in_budget()
+    budget = sums.blocks_in_budget
     if budget is None:
         behind = f" It would be {_shown(spans[0])} blocks." if spans else ""
         return UNCHECKED, f"There is no budget to compare with.{behind} Give --available."
@@ -140,12 +149,11 @@ def _tokens(tokens: int, sums: Sums):
             f"{says} It is what older versions print for {len(sums.plan.groups)} layer groups "
             "(blocks // groups * block size), which is too small: the groups share one pool."
         )
-    return DIFFERS, says + explain(sums.question, lambda plan: _fits(tokens, sums, plan))
+    return DIFFERS, says + explain(sums.question, lambda other: _fits(tokens, sums.with_question(other)))
 
 
-def _fits(tokens: int, sums: Sums, plan: Plan) -> bool:
-    budget = sums.blocks_in_budget(plan)
-    return any(_overlap(span, budget) for span in sums.blocks_behind_tokens(tokens, plan))
+def _fits(tokens: int, sums: Sums) -> bool:
+    return any(_overlap(span, sums.blocks_in_budget) for span in sums.blocks_behind_tokens(tokens))
 
 
 def _off(value, low, high) -> str:
@@ -157,10 +165,10 @@ def _off(value, low, high) -> str:
 
 def _concurrency(line: LogLine, sums: Sums, tokens: int | None):
     length, shown = line.values
-    needed = sums.blocks_a_request()
+    needed = sums.blocks_a_request
     if length < 1 or not needed:
         return UNCHECKED, "A request of 0 tokens cannot be sized."
-    span = sums.blocks_in_budget()
+    span = sums.blocks_in_budget
     spans = sums.blocks_behind_tokens(tokens) if tokens is not None else []
     # the token count is exact, so it is the better source of the number of blocks than the rounded budget
     known = next((both for s in spans if (both := _overlap(s, span) if span else s)), span)
@@ -176,15 +184,16 @@ def _concurrency(line: LogLine, sums: Sums, tokens: int | None):
         return AGREES, says
     value = Fraction(shown)
 
-    def agrees(plan: Plan) -> bool:
-        blocks, each = sums.blocks_in_budget(plan) or known, sums.blocks_a_request(plan)
+    def agrees(other: Question) -> bool:
+        variant = sums.with_question(other)
+        blocks, each = variant.blocks_in_budget or known, variant.blocks_a_request
         return Fraction(blocks[0], each) - half <= value <= Fraction(blocks[1], each) + half
 
     return DIFFERS, f"{says} The log says {shown}." + explain(sums.question, agrees)
 
 
 def _blocks(blocks: int, sums: Sums):
-    budget = sums.blocks_in_budget()
+    budget = sums.blocks_in_budget
     if budget is None:
         return UNCHECKED, "There is no budget to compare with. Give --available."
     if budget[0] <= blocks <= budget[1]:
@@ -217,7 +226,7 @@ def _weights(line: LogLine, question: Question):
 
 def _null_block(sums: Sums, tokens: int | None) -> list[Finding]:
     """A warning when the last full-length request would need the null block: "1.00x", and then it hangs."""
-    needed = sums.blocks_a_request()
+    needed = sums.blocks_a_request
     spans = sums.blocks_behind_tokens(tokens) if tokens else []
     if not needed or not spans or spans[0][0] != spans[0][1] or spans[0][0] % needed:
         return []

@@ -94,6 +94,46 @@ def test_explanations_name_the_setting():
     assert "is this the configuration of the model" in other.findings[1].says
 
 
+QWEN_27B = ModelShape.from_config(
+    {
+        "num_hidden_layers": 64,
+        "num_attention_heads": 24,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+        "full_attention_interval": 4,
+        "linear_num_key_heads": 16,
+        "linear_num_value_heads": 48,
+        "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128,
+        "linear_conv_kernel_dim": 4,
+        "mamba_ssm_dtype": "float32",
+        "dtype": "bfloat16",
+    }
+)
+
+
+def test_a_public_log_of_a_model_with_linear_layers():
+    """vLLM pull request #40694 reports 290,864 tokens and 33.04x for Qwen3.5-27B at length 32,768."""
+    plan = QWEN_27B.plan(16)
+    blocks = 1487
+    assert plan.tokens_by_old_formula(blocks) == 290_864
+    assert f"{plan.concurrency(blocks, 32_768):.2f}" == "33.04"
+    text = (
+        f"Available KV cache memory: {blocks * plan.block_bytes / 2**30:.2f} GiB\n"
+        "GPU KV cache size: 290,864 tokens\nMaximum concurrency for 32,768 tokens per request: 33.04x\n"
+    )
+    assert verdicts(engine_report(text, QWEN_27B)) == ["note", "differs", "agrees"]
+
+
+def test_two_states_a_request_when_prefixes_are_cached():
+    text = "Available KV cache memory: 10.00 GiB\nMaximum concurrency for 32,768 tokens per request: 4.33x\n"
+    plan = QWEN_27B.plan(16)
+    assert plan.blocks_per_request(32_768, state_blocks=2) == 48
+    assert f"{plan.num_blocks(10 * 2**30) / 48:.2f}" == "4.33"
+    assert "2 states of each linear layer a request" in engine_report(text, QWEN_27B).findings[1].says
+    assert engine_report("mamba_cache_mode='align'\n" + text, QWEN_27B).verdict == "agrees"
+
+
 def test_gpu_blocks_of_older_logs():
     text = "# GPU blocks: 6652, # CPU blocks: 2048\n"
     assert "no budget" in engine_report(text, QWEN).findings[0].says
