@@ -131,7 +131,7 @@ class EarlyFree(Patient):
         shared = [block for block in self.right.block_table(request_id) if self.right.ref_count(block) > 1]
         self.right.release(request_id)
         # The count is not asked: the blocks are handed out again while others still hold them.
-        pool.free.extend(shared)
+        (pool.free.extend if pool.reuse == "fifo" else pool.free.extendleft)(shared)
 
 
 class SwappedLayers:

@@ -97,6 +97,8 @@ class PagedKVCache:
         copies = [BlockCopy(*copy) for copy in copies]
         for copy in copies:
             self._check_copy(copy)
+        if not copies:
+            return
         destinations, origins = _resolve(copies, self.block_size)
         to = torch.from_numpy(destinations).to(self.device)
         origin = torch.from_numpy(origins).to(self.device)
@@ -222,8 +224,8 @@ def _resolve(copies: Sequence[BlockCopy], block_size: int) -> tuple[np.ndarray, 
                 content[block] = block * block_size + np.arange(block_size)
         content[destination][:num_slots] = content[source][:num_slots]
     touched = [block * block_size + np.arange(block_size) for block in content]
-    slots = np.concatenate([np.empty(0, np.int64), *touched])
-    origins = np.concatenate([np.empty(0, np.int64), *content.values()])
+    slots = np.concatenate(touched)
+    origins = np.concatenate(list(content.values()))
     changed = slots != origins
     return slots[changed], origins[changed]
 

@@ -13,7 +13,8 @@ from kvlab.sentinel_record import KINDS, decode, encode
 
 # Tokens compared at a time; bounds the memory that an audit takes.
 CHUNK = 16_384
-NO_BLOCK = -1
+# Stands for the block that a table is too short to name; -1 may really stand in a table.
+NO_BLOCK = np.iinfo(np.int64).min
 
 
 class Mismatch(NamedTuple):
@@ -72,7 +73,7 @@ class Walk(NamedTuple):
 
 
 def walk_table(request_id: Hashable, table: Sequence[int], block_size: int, numbers: np.ndarray) -> Walk:
-    """Every token of a request with its slot; the block is -1 where the table is too short."""
+    """Every token of a request with its slot; the block is NO_BLOCK where the table is too short."""
     positions = np.arange(len(numbers))
     logical = np.minimum(positions // block_size, len(table))
     blocks = np.array([*table, NO_BLOCK], np.int64)[logical]

@@ -13,6 +13,8 @@ cache reads as "never written".
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 BASE = 16
@@ -34,16 +36,23 @@ def encode(
     token = np.zeros((len(requests), RECORD_LANES), np.uint8)  # [T, R]
     _put(token, "request", requests)
     _put(token, "position", positions)
-    place = np.zeros((len(KINDS), 1, num_kv_heads, RECORD_LANES), np.uint8)  # [2, 1, Hkv, R]
-    _put(place, "kind", np.arange(1, 1 + len(KINDS))[:, None, None])
-    _put(place, "layer", np.array(layer))
-    _put(place, "head", np.arange(num_kv_heads))
+    place = _place(layer, num_kv_heads)  # [2, 1, Hkv, R]
     record = token[:, None] + place  # [2, T, Hkv, R]
     record[..., -1] = (token.sum(-1)[:, None] + place.sum(-1)) % BASE
     if head_dim == RECORD_LANES:
         return record
     copies = -(-head_dim // RECORD_LANES)
     return np.tile(record, copies)[..., :head_dim]  # [2, T, Hkv, D]
+
+
+@lru_cache(maxsize=256)
+def _place(layer: int, num_kv_heads: int) -> np.ndarray:
+    """The digits that do not depend on the token: [2, 1, num_kv_heads, R]."""
+    place = np.zeros((len(KINDS), 1, num_kv_heads, RECORD_LANES), np.uint8)
+    _put(place, "kind", np.arange(1, 1 + len(KINDS))[:, None, None])
+    _put(place, "layer", np.array(layer))
+    _put(place, "head", np.arange(num_kv_heads))
+    return place
 
 
 def _put(record: np.ndarray, field: str, values: np.ndarray) -> None:
