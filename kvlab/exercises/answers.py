@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from kvlab.exercises import store
+from kvlab.exercises import guard, store
 from kvlab.exercises.exercise import PASSED, Exercise
 from kvlab.exercises.registry import UnknownId, define, get
 from kvlab.exercises.sources import execute
@@ -63,19 +64,25 @@ def load_answer(id: str) -> Any:
 
 
 def ready(id: str, answer: Any) -> Any:
-    """The learner's answer for the rest of a notebook; while it is a stub, kvlab's solution instead."""
+    """The learner's answer for the rest of a notebook; while it is a stub, kvlab's solution instead.
+
+    A function that fails its check comes back with a time limit: a loop in it cannot hang the notebook.
+    """
     from kvlab.exercises.checking import judge
-    from kvlab.exercises.exercise import NOT_ATTEMPTED
+    from kvlab.exercises.exercise import FAILED, NOT_ATTEMPTED
 
     try:
         exercise = get(id)
     except UnknownId as error:
         say(str(error))
         return answer
-    if judge(exercise, answer).state != NOT_ATTEMPTED:
-        return answer
-    say(f"`{exercise.name}` is still open, so this uses kvlab's solution. Come back when yours is ready.")
-    return define(exercise, exercise.solution)
+    state = judge(exercise, answer).state
+    if state == NOT_ATTEMPTED:
+        say(f"`{exercise.name}` is still open, so this uses kvlab's solution. Come back when yours is ready.")
+        return define(exercise, exercise.solution)
+    if state == FAILED and exercise.kind == "function":
+        return functools.wraps(answer)(lambda *args: guard.call(answer, *args))
+    return answer
 
 
 def _run(exercise: Exercise, text: str) -> Any:

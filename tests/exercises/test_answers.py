@@ -3,7 +3,7 @@
 import pytest
 
 from kvlab import BlockManager
-from kvlab.exercises import check, get, load_answer, ready, store
+from kvlab.exercises import check, get, guard, load_answer, ready, store
 from kvlab.exercises.registry import UnknownId, define
 from kvlab.exercises.sources import execute
 
@@ -119,8 +119,13 @@ def test_an_unknown_id():
 def test_ready_hands_back_the_learners_own_or_stands_in_for_a_stub(capsys):
     exercise = get("03.translate")
     wrong = define(exercise, exercise.wrong[0].source)
-    assert ready("03.translate", wrong) is wrong
+    assert ready("03.translate", wrong)([7, 1], 4, 6) == wrong([7, 1], 4, 6)
+    right = define(exercise, exercise.solution)
+    assert ready("03.translate", right) is right
     assert capsys.readouterr().out == ""
+    endless = define(exercise, next(w for w in exercise.wrong if "never ends" in w.name).source)
+    with pytest.raises(guard.TimeUp):
+        ready("03.translate", endless)([7, 1], 4, 6)
     stand_in = ready("03.translate", define(exercise, exercise.stub))
     assert stand_in([7, 1], 4, 6) == (1, 2)
     assert "still open" in capsys.readouterr().out
