@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvlab.exercises.telling import say
+
 PASSED, FAILED, NOT_ATTEMPTED = "passed", "failed", "not attempted"
 
 
@@ -91,7 +93,7 @@ class CheckResult:
     def stepper(self):
         """The failing sequence as a stepper on the learner's own object; None, with a sentence, if none."""
         if self.counterexample is None or self.factory is None:
-            print(f"{self.id} has no failing sequence to step through ({self.state}).")
+            say(f"{self.id}: no failing sequence to step through ({self.state}).")
             return None
         from kvlab.exercises import guard
         from kvlab.recording import record

@@ -103,7 +103,7 @@ exercise = Exercise(
                 "    for block in range(self.num_blocks):\n        if places.count(block) != 1:\n"
                 '            raise InvariantError(f"block {block} is in {places.count(block)} places")\n',
                 "    if len(places) != self.num_blocks:\n"
-                '        raise InvariantError(f"not each once: {sorted(places)}")\n',
+                '        raise InvariantError(f"{sorted(places)} of 0 to {self.num_blocks - 1}")\n',
             ),
             says="a leak beside a double free",
         ),

@@ -24,10 +24,13 @@ HINTS = (
 def check(trial: Trial) -> str:
     make = trial.answer
     parts = getattr(make, "parts", {})
-    for name in ("append_slot", "release"):
-        if parts and (name not in parts or is_stub(parts[name])):
+    for name, function in parts.items():
+        if is_stub(function):
             raise Untouched(f"`{name}` is still open.")
-    batch = "append" in parts and not is_stub(parts["append"])
+    missing = [name for name in ("append_slot", "release") if not hasattr(make, name)]
+    if missing:
+        raise Refused(f"your class has no {' and no '.join(missing)}; pass them to `manager_from`.")
+    batch = hasattr(make, "append")
     finding = Search(lambda *size: make(*size), batch=batch, fork=hasattr(make, "fork")).shortest()
     if finding is None:
         return "No sequence of operations was found that your manager gets wrong."

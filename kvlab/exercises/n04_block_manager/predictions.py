@@ -29,4 +29,14 @@ PREDICTIONS = [
         "for a request that never ran.",
         choices=("one block is taken, then an error", "refused, nothing changed", "B waits for a block"),
     ),
+    Prediction(
+        "04.forgotten",
+        "A `release` gives the blocks back but forgets to remove the request's length. How many operations "
+        "does the "
+        "shortest sequence have that shows it?",
+        3,
+        "append A; release A; append A. The second life of A starts in the middle, at offset 1 of a new "
+        "block. After "
+        "the release alone everything looks right: nobody asks for the length of a request that is gone.",
+    ),
 ]
