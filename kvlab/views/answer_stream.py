@@ -93,7 +93,7 @@ class AnswerStream(Stepper):
 
     def tell(self, step: int) -> str:
         """The step in one line."""
-        return f"step {step} of {len(self.moments) - 1}  {telling(self.moments[step])}"
+        return f"step {step} of {len(self.moments) - 1}\u2003{telling(self.moments[step])}"
 
     def _now(self) -> State:
         return snapshot(self._sequences.manager, self._sequences.request_ids())

@@ -81,9 +81,11 @@ class StandInTokenizer:
         self.vocab_size = vocab_size
 
     def chat(self, question: str) -> list[int]:
-        words = re.findall(r"\w+|[^\w\s]", question)
-        own = [sum(word.encode()) * 31 % self.vocab_size for word in words]
-        return [*range(1, _TEMPLATE_TOKENS + 1), *own]
+        return [*range(1, _TEMPLATE_TOKENS + 1), *self.encode(question)]
+
+    def encode(self, text: str) -> list[int]:
+        words = re.findall(r"\w+|[^\w\s]", text)
+        return [sum(word.encode()) * 31 % self.vocab_size for word in words]
 
     def token_bytes(self, token_id: int) -> bytes:
         return f" w{token_id}".encode()
