@@ -8,9 +8,10 @@ from kvlab.views.address import Answer, Place, Tensor, locate
 from kvlab.views.contents import read_blocks
 from kvlab.views.palette import Paint, paints
 from kvlab.views.paths import arrow_head, rect, route
-from kvlab.views.pool_drawing import draw_pool, draw_position, ring
+from kvlab.views.pool_drawing import draw_pool
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
 from kvlab.views.sentences import draw_sentence
+from kvlab.views.slot_drawing import draw_position, ring
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP, draw_chip
 from kvlab.views.tensor_drawing import HEIGHT as TENSOR_HEIGHT

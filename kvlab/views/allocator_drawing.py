@@ -9,9 +9,10 @@ from kvlab.views.contents import is_block, read_blocks, request_ids
 from kvlab.views.legend import legend
 from kvlab.views.palette import Paint, paints
 from kvlab.views.paths import arrow_head, route
-from kvlab.views.pool_drawing import draw_pool, ring
+from kvlab.views.pool_drawing import draw_pool
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
 from kvlab.views.sentences import draw_sentence
+from kvlab.views.slot_drawing import ring
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP_STEP, TablesLayout, draw_free_list, draw_tables
 from kvlab.views.text import text_width

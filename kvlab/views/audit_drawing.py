@@ -4,13 +4,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from kvlab.state import State
-from kvlab.views.audit_findings import Finding, content
+from kvlab.views.audit_findings import Finding, content, slot_runs
 from kvlab.views.contents import read_blocks, request_ids
 from kvlab.views.palette import Paint, paints
 from kvlab.views.paths import arrow_head, num, rect, route
-from kvlab.views.pool_drawing import draw_pool, ring
+from kvlab.views.pool_drawing import draw_pool
 from kvlab.views.pool_layout import MARGIN, PoolLayout
 from kvlab.views.sentences import draw_sentence
+from kvlab.views.slot_drawing import ring
 from kvlab.views.svg import Canvas
 from kvlab.views.text import clip_text, text_width
 from kvlab.views.theme import CARD, EDGE, FOCUS, INK, LINE, MUTED
@@ -54,9 +55,9 @@ def draw_audit(view: AuditView, step: int, *, uid: str | None = None, standalone
     colours = paints(request_ids([state]))
     draw_pool(canvas, pool, read_blocks(state), colours)
     current = findings[step - 1] if findings and step else None
-    for finding in findings:
-        if finding is not current and pool.shows(finding.block) and 0 <= finding.offset < state.block_size:
-            ring(canvas, pool, finding.block, finding.offset, 1, dashed=True)
+    for block, start, count in slot_runs(findings, current):
+        if pool.shows(block) and start + count <= state.block_size:
+            ring(canvas, pool, block, start, count, dashed=True)
     if current is not None:
         _point_at(canvas, pool, current)
         _draw_panel(canvas, view, current, colours, height - _PANEL + 8)

@@ -39,6 +39,19 @@ def gather(mismatches: Iterable[Any]) -> list[Finding]:
     return [Finding(*key, tuple(found)) for key, found in slots.items()]
 
 
+def slot_runs(findings: Iterable[Finding], current: Finding | None) -> list[tuple[int, int, int]]:
+    """The wrong slots but the current one, neighbours joined: (block, first offset, count)."""
+    slots = {(f.block, f.offset) for f in findings if f.has_slot}
+    slots -= {(current.block, current.offset)} if current else set()
+    runs: list[list[int]] = []
+    for block, offset in sorted(slots):
+        if runs and runs[-1][0] == block and sum(runs[-1][1:]) == offset:
+            runs[-1][2] += 1
+        else:
+            runs.append([block, offset, 1])
+    return [tuple(run) for run in runs]
+
+
 def content(text: str) -> tuple[str, str] | None:
     """ "A[9]" as ("A", "9"); None for content that names no request."""
     match = re.match(r"(.+)\[(\d+)\]", text)

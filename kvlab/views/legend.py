@@ -1,11 +1,11 @@
 """The line under a figure that says what its signs mean."""
 
 from kvlab.views.paths import rect
-from kvlab.views.pool_drawing import KEPT
 from kvlab.views.pool_layout import MARGIN
+from kvlab.views.slot_drawing import FREE, KEPT
 from kvlab.views.svg import Canvas
 from kvlab.views.text import text_width
-from kvlab.views.theme import FOCUS, LINE, MUTED, STRONG
+from kvlab.views.theme import FOCUS, MUTED, STRONG
 
 
 def legend(
@@ -19,7 +19,7 @@ def legend(
 ) -> None:
     """One line under a figure that says what outline, hatching and badges mean."""
     x = MARGIN
-    entries = [("free", {"fill": "none", "stroke": LINE})]
+    entries = [("free", FREE)]
     if block_size > 1:
         hatch = {"fill": canvas.hatch("#8c959f"), "stroke": STRONG}
         entries.append(("taken, no token yet: nobody else can use it", hatch))

@@ -3,7 +3,7 @@
 
 def num(value: float) -> str:
     """A coordinate in as few characters as it takes, to a tenth of a pixel."""
-    return f"{round(value, 1):g}"
+    return f"{round(value, 1) + 0.0:g}"  # + 0.0 turns -0 into 0
 
 
 def rect(x: float, y: float, width: float, height: float, radius: float = 0) -> str:

@@ -8,6 +8,7 @@ MARGIN = 12
 MOST_SHOWN = 256  # more blocks than this cannot be told apart on one page
 
 _LABELLED_SLOTS = 192  # 16 blocks of 12 slots: up to here every slot shows its token's position
+_FINE_SLOTS = 64  # up to here every slot is drawn by itself
 _LABELLED_BLOCKS = 24
 _NAMED_BLOCKS = 10  # up to here a box says "block 3"; beyond, only 3
 _CROWDED = 100
@@ -16,7 +17,8 @@ _CROWDED = 100
 class PoolLayout:
     """Geometry of a pool's figure, in pixels.
 
-    Small pools are `labelled`: square slots with room for a token's position. In others the slots shrink.
+    Small pools are `labelled`: square slots with room for a token's position, drawn in the `fine` style when
+    they are few. In other pools the slots shrink.
     `lanes` leaves room above each row of blocks for arrows, `tail` under the last row too. `must_show` lists
     blocks to show even when the pool is too large to draw whole. In a `crowded` one boxes are plain.
     """
@@ -35,6 +37,7 @@ class PoolLayout:
         self.labelled = num_blocks * block_size <= _LABELLED_SLOTS and (
             num_blocks <= _LABELLED_BLOCKS and block_size <= 16
         )
+        self.fine = self.labelled and num_blocks * block_size <= _FINE_SLOTS
         self.shown = _choose(num_blocks, must_show)
         self.crowded = len(self.shown) > _CROWDED
         self.named = num_blocks <= _NAMED_BLOCKS
@@ -60,8 +63,7 @@ class PoolLayout:
             self.slot_height = 12
             self.pad, self.head, self.foot, self.radius = 4, 16, 4, 4
             self.column_gap, self.lane, least = 8, 14 if lanes else 10, 46 if num_blocks <= 100 else 54
-        slots = size * self.pitch - (self.pitch - self.slot_width)
-        self.block_width = max(least, slots + 2 * self.pad)
+        self.block_width = max(least, self.span(size) + 2 * self.pad)
         self.block_height = self.head + self.slot_height + self.foot
 
     def shows(self, block: object) -> bool:
@@ -82,6 +84,10 @@ class PoolLayout:
         """The slot's upper left corner."""
         x, y = self.corner(block)
         return x + self.pad + offset * self.pitch, y + self.head
+
+    def span(self, count: int) -> float:
+        """The width of `count` neighbouring slots."""
+        return count * self.pitch - (self.pitch - self.slot_width)
 
     def slot_center(self, block: int, offset: int) -> float:
         """The x of the middle of a slot."""

@@ -80,6 +80,8 @@ class Canvas:
     ) -> None:
         """A number or a short label, each character placed by itself: one element for each style."""
         text = str(text)
+        if not text:
+            return
         step = DIGIT_EM * size
         first = (
             x
