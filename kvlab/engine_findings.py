@@ -87,6 +87,7 @@ def ask(log: EngineLog, model: ModelShape, **given) -> Question:
         told = log.setting(*keys)
         if told is not None and told.isascii() and told.isdigit() and int(told) > 0:
             chosen.setdefault(name, int(told))
+    chosen.setdefault("tensor_parallel", log.tensor_ranks())
     if log.setting("mamba_cache_mode") == "align":
         chosen["state_blocks"] = 2
     engine_dtype = (log.setting("dtype") or "auto").removeprefix("torch.")

@@ -76,6 +76,11 @@ class EngineLog:
     def of(self, kind: str) -> list[LogLine]:
         return [line for line in self.lines if line.kind == kind]
 
+    def tensor_ranks(self) -> int:
+        """GPUs that share heads, by the workers' names: 1 + the highest n in Worker_TPn; 1 without any."""
+        named = [re.search(r"TP([0-9]{1,4})(?![0-9])", line.rank or "") for line in self.lines]
+        return 1 + max((int(match.group(1)) for match in named if match), default=0)
+
     def setting(self, *names: str) -> str | None:
         """The first of these settings that the log tells, or None."""
         return next((self.settings[name] for name in names if name in self.settings), None)

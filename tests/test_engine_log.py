@@ -54,6 +54,12 @@ def test_settings_and_version():
     assert read_log("vLLM API server version 0.33.0").version == "0.33.0"
 
 
+def test_ranks_are_counted_by_the_workers_names():
+    line = "(Worker_PP0_TP{} pid=4) INFO Available KV cache memory: 5.68 GiB\n"
+    assert read_log(line.format(0) + line.format(3)).tensor_ranks() == 4
+    assert read_log("(EngineCore pid=4) Available KV cache memory: 5.68 GiB").tensor_ranks() == 1
+
+
 def test_the_poorest_rank():
     log = read_log(
         "".join(f"Available KV cache memory: {size}\n" for size in ("9.1 GiB", "900 MiB", "2 GiB"))

@@ -152,6 +152,12 @@ def test_zero_tokens_and_a_request_of_zero():
     assert [f.verdict for f in report.findings if f.line] == ["note", "differs", "not checked"]
 
 
+def test_ranks_are_told_by_the_workers_when_no_setting_is():
+    text = "".join(f"(Worker_TP{rank} pid=1) Available KV cache memory: 12.25 GiB\n" for rank in range(2))
+    report = engine_report(text + "GPU KV cache size: 458,752 tokens\n", QWEN)
+    assert report.settings["tensor_parallel"] == 2 and report.verdict == "agrees"
+
+
 def test_settings_that_cannot_be_are_ignored():
     text = (
         "block_size=0 tensor_parallel_size=0 dtype=complex64 max_num_batched_tokens=0 max_seq_len=0\n" + LINES

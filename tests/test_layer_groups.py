@@ -46,6 +46,8 @@ def test_logged_tokens_are_those_of_floating_point():
 def test_chunked_layers_need_no_extra_block():
     assert CHUNKED.blocks_for(8192, 16, 2048) == (1024 + 2048) // 16
     assert SLIDING.blocks_for(8192, 16, 2048) == 193
+    assert (CHUNKED.blocks_for(8192, 16, 2049), SLIDING.blocks_for(8192, 16, 2050)) == (193, 194)
+    assert SLIDING.blocks_for(8192, 16, 2049) == SLIDING.blocks_for(8192, 16, 2048) == 193
     assert SLIDING.blocks_for(16, 16, 2048) == 2
     assert CHUNKED.blocks_for(16, 16, 2048) == FULL.blocks_for(16, 16, 2048) == 1
 

@@ -107,6 +107,6 @@ def test_dtypes():
 def test_sizes_for_people():
     assert format_bytes(917_504) == "896.00 KiB"
     assert format_bytes(7_516_192_768) == "7.00 GiB"
-    assert format_bytes(999) == "999 B"
+    assert (format_bytes(1023), format_bytes(1024)) == ("1,023 B", "1.00 KiB")
     assert format_bytes(-2048) == "-2.00 KiB"
     assert format_bytes(5 * 2**40) == "5.00 TiB"
