@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "block_pool": ("BlockPool", "Event", "InvariantError", "OutOfBlocks"),
+    "prefix_cache": ("ExtraKeys", "PrefixCache", "PrefixStats", "sha256", "toy_hash"),
     "block_manager": ("BlockManager",),
     "block_table": ("BlockCopy", "Growth", "Slot"),
     "reservation": ("Reservation",),

@@ -11,6 +11,7 @@ from kvlab import __version__
 COMMANDS = {
     "doctor": ("kvlab.doctor", "what is installed here, what is missing, and what to do about it"),
     "demo": ("kvlab.demo", "two prompts share one paged cache while a real model answers them"),
+    "replay": ("kvlab.replay_command", "run recorded engine traces on our manager, line by line"),
     "size": ("kvlab.size_command", "how many blocks, tokens and requests a memory budget holds"),
     "report": ("kvlab.report_command", "check an engine's start-up log or metrics page against the formulas"),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from operator import index
 
 import numpy as np
 
-from kvlab.block_pool import BlockPool, Event, InvariantError
+from kvlab.block_pool import BlockPool, Event
 from kvlab.block_table import BlockTable, Growth, Slot, TableRows, unknown_request
-from kvlab.reservation import Reservation, blocks_needed
+from kvlab.invariants import check_books
+from kvlab.prefix_cache import BlockHash, ExtraKeys, PrefixCache, PrefixStats, sha256
+from kvlab.reservation import Reservation, blocks_needed, make_plans
 
 # Slot(...) runs a Python-level __new__; this is the same object at half the price, for the hot path.
 _new_tuple = tuple.__new__
@@ -28,11 +29,14 @@ class BlockManager:
     Args:
         num_blocks: physical blocks in the pool.
         block_size: tokens a block, at least 1.
-        reuse: "fifo" or "lru", the order in which released blocks are handed out again (see `BlockPool`).
+        prefix_caching: let full blocks be found again by their content, also after their release.
+        reuse: "fifo" (default without prefix caching) or "lru" (default with it), the order in which
+            released blocks are handed out again (see `BlockPool`).
         null_block: keep block 0 unused, as vLLM does.
         free_order: the order in which blocks are first handed out, for examples such as table [7, 1].
-        on_event: called with an `Event` for each block that is allocated, shared, copied to or freed, once
-            the operation is complete.
+        block_hash: the hash of the prefix cache; `toy_hash` shows collisions.
+        on_event: called with an `Event` for each block that is allocated, shared, copied to, freed or evicted
+            from the cache, once the operation is complete.
 
     Raises:
         ValueError: block_size below 1, or a pool without a usable block.
@@ -43,17 +47,25 @@ class BlockManager:
         num_blocks: int,
         block_size: int,
         *,
-        reuse: str = "fifo",
+        prefix_caching: bool = False,
+        reuse: str | None = None,
         null_block: bool = False,
         free_order: Sequence[int] | None = None,
+        block_hash: BlockHash = sha256,
         on_event: Callable[[Event], None] | None = None,
     ):
         if not isinstance(block_size, int) or block_size < 1:
             raise ValueError(f"block_size must be at least 1 token, got {block_size!r}")
         self.num_blocks = num_blocks
         self.block_size = block_size
+        self.prefix_cache = PrefixCache(block_size, block_hash) if prefix_caching else None
         self._pool = BlockPool(
-            num_blocks, reuse=reuse, null_block=null_block, free_order=free_order, on_event=on_event
+            num_blocks,
+            reuse=reuse or ("lru" if prefix_caching else "fifo"),
+            null_block=null_block,
+            free_order=free_order,
+            on_event=on_event,
+            prefix_cache=self.prefix_cache,
         )
         self._ref_counts = self._pool.ref_counts
         self._tables: dict[Hashable, BlockTable] = {}
@@ -62,7 +74,7 @@ class BlockManager:
 
     # -- growing ------------------------------------------------------------------------------------------
 
-    def append_slot(self, request_id: Hashable) -> Slot:
+    def append_slot(self, request_id: Hashable, token: int | None = None) -> Slot:
         """The slot for the request's next token; the request is created if it is new.
 
         The token's number is the length BEFORE the call (0-based): it goes to logical block
@@ -71,13 +83,16 @@ class BlockManager:
         shared, the token gets a fresh block, and `copied_from` names the block whose first `offset` slots
         must be copied there before the token is written.
 
+        Args:
+            token: the token's id, for prefix caching; without it, the request's later blocks stay unhashed.
+
         Raises:
             OutOfBlocks: no free block is left and one is needed.
             ValueError: the request is part of an open reservation.
         """
         table = self._tables.get(request_id)
         if table is None or self._reservations:
-            return self.append(request_id, 1).slots[0]
+            return self._append_one(request_id, token)
         offset = table.length % self.block_size
         copied_from = None
         if offset and self._ref_counts[table.blocks[-1]] == 1:
@@ -88,38 +103,51 @@ class BlockManager:
             table.blocks.append(block)
             self._pool.deliver()
         else:
-            return self.append(request_id, 1).slots[0]
+            return self._append_one(request_id, token)
         table.length += 1
+        if table.chain is not None:
+            self._remember(table, 1 if token is None else (token,))
         return _new_tuple(Slot, (block, offset, copied_from))
 
-    def append(self, request_id: Hashable, tokens: int | Sequence[int]) -> Growth:
+    def append(
+        self, request_id: Hashable, tokens: int | Sequence[int], *, keys: ExtraKeys | None = None
+    ) -> Growth:
         """Slots for several more tokens, all or nothing; the request is created if it is new.
 
         Args:
-            tokens: how many tokens, or their ids (only their number matters without prefix caching).
+            tokens: how many tokens, or their ids, which prefix caching needs.
+            keys: what else a new request's KV depends on, for prefix caching.
 
         Returns:
-            Growth(slots, copies, cached): one slot a token in order; at most one copy; cached is 0.
+            Growth(slots, copies, cached): one slot a token in order; at most one copy; the first `cached`
+            tokens are already in their slots and need no computing.
 
         Raises:
             OutOfBlocks: fewer blocks are free than needed.
             ValueError: less than one token, or the request is part of an open reservation.
         """
-        reservation = self._reserve({request_id: tokens})
+        reservation = self._reserve({request_id: tokens}, {request_id: keys} if keys else {})
         reservation.commit()
         return reservation[request_id]
 
-    def reserve(self, tokens: Mapping[Hashable, int | Sequence[int]]) -> Reservation:
+    def reserve(
+        self,
+        tokens: Mapping[Hashable, int | Sequence[int]],
+        *,
+        keys: Mapping[Hashable, ExtraKeys] | None = None,
+    ) -> Reservation:
         """Take the blocks for one step of a whole batch: all of it, or one `OutOfBlocks` and no change.
 
         Use it as a context manager around the step that writes the KV: a clean exit commits the lengths, an
         exception gives every block back, in the order they had. In between, block tables name the new
-        blocks, lengths are still the old ones, and the batch's requests refuse any other change.
+        blocks, lengths are still the old ones, and the batch's requests refuse any other change. New full
+        blocks can be found in the prefix cache from the commit on, when their KV exists.
 
         Args:
             tokens: request id -> how many tokens (or their ids) it is about to write.
+            keys: request id -> extra keys, as for `append`.
         """
-        reservation = self._reserve(tokens)
+        reservation = self._reserve(tokens, keys or {})
         try:
             self._pool.deliver()
         except BaseException:
@@ -127,9 +155,9 @@ class BlockManager:
             raise
         return reservation
 
-    def can_append(self, tokens: Mapping[Hashable, int]) -> bool:
+    def can_append(self, tokens: Mapping[Hashable, int | Sequence[int]]) -> bool:
         """Whether `reserve(tokens)` would find enough free blocks now."""
-        return blocks_needed(self, self._counts(tokens)) <= self.num_free
+        return blocks_needed(self, make_plans(self, tokens, {})) <= self.num_free
 
     def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
         """Make `child_id` a second request with the parent's tokens, sharing every block, partial ones too.
@@ -147,7 +175,9 @@ class BlockManager:
                 f"cannot fork {parent_id!r} onto {child_id!r}: that request is live, release it first"
             )
         self._pool.share(dict.fromkeys(parent.blocks), child_id)
-        child = self._tables[child_id] = BlockTable(list(parent.blocks), parent.length, self._rows.claim())
+        chain = None if parent.chain is None else parent.chain.copy()
+        child = BlockTable(list(parent.blocks), parent.length, self._rows.claim(), chain)
+        self._tables[child_id] = child
         self._rows.write(child.row, 0, child.blocks)
         self._pool.deliver()
 
@@ -222,39 +252,54 @@ class BlockManager:
         """The free blocks, next to be handed out first."""
         return list(self._pool.free)
 
+    @property
+    def prefix_stats(self) -> PrefixStats:
+        """Tokens that new requests asked the prefix cache for, tokens found, and blocks evicted."""
+        cache = self._caching()
+        return PrefixStats(cache.queries, cache.hits, cache.evictions)
+
+    def reset_prefix_cache(self) -> None:
+        """Forget all cached content, for example when the weights change.
+
+        Raises:
+            ValueError: some request still holds blocks, or the manager has no prefix cache.
+        """
+        cache = self._caching()
+        if self._tables:
+            raise ValueError(
+                f"{len(self._tables)} requests hold blocks: release them before resetting the cache"
+            )
+        cache.clear()
+
     def check(self) -> None:
         """Verify every rule of the class docstring.
 
         Raises:
             InvariantError: names the block or request, its holders and counts.
         """
-        holders: dict[int, list[Hashable]] = {}
-        for request_id, table in self._tables.items():
-            for block in dict.fromkeys(table.blocks):
-                holders.setdefault(block, []).append(request_id)
-            self._check_table(request_id, table)
-        for reservation in set(self._reservations.values()):
-            for block in reservation.held.elements():
-                holders.setdefault(block, []).append("open reservation")
-        self._pool.check(holders)
+        check_books(self)
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _counts(tokens: Mapping[Hashable, int | Sequence[int]]) -> dict[Hashable, int]:
-        counts = {}
-        for request_id, n in tokens.items():
-            counts[request_id] = len(n) if hasattr(n, "__len__") else index(n)
-            if counts[request_id] < 1:
-                raise ValueError(f"request {request_id!r}: append at least 1 token, got {n!r}")
-        return counts
+    def _append_one(self, request_id: Hashable, token: int | None) -> Slot:
+        return self.append(request_id, 1 if token is None else (token,)).slots[0]
 
-    def _reserve(self, tokens: Mapping[Hashable, int | Sequence[int]]) -> Reservation:
-        counts = self._counts(tokens)
-        for request_id in counts:
+    def _reserve(
+        self, tokens: Mapping[Hashable, int | Sequence[int]], keys: Mapping[Hashable, ExtraKeys]
+    ) -> Reservation:
+        for request_id in tokens:
             self._refuse_reserved(request_id)
-        self._pool.require(blocks_needed(self, counts))
-        return Reservation(self, counts)
+        plans = make_plans(self, tokens, keys)
+        self._pool.require(blocks_needed(self, plans))
+        return Reservation(self, plans)
+
+    def _remember(self, table: BlockTable, tokens: int | Sequence[int]) -> None:
+        """Let the blocks that `tokens` have filled be found by their content."""
+        if not hasattr(tokens, "__len__"):
+            table.chain.lose()
+            return
+        for logical_block, link in table.chain.extend(tokens):
+            self.prefix_cache.add(table.blocks[logical_block], link)
 
     def _table(self, request_id: Hashable) -> BlockTable:
         table = self._tables.get(request_id)
@@ -262,22 +307,13 @@ class BlockManager:
             raise unknown_request(request_id)
         return table
 
+    def _caching(self) -> PrefixCache:
+        if self.prefix_cache is None:
+            raise ValueError("this manager has no prefix cache: construct it with prefix_caching=True")
+        return self.prefix_cache
+
     def _refuse_reserved(self, request_id: Hashable) -> None:
         if request_id in self._reservations:
             raise ValueError(
                 f"request {request_id!r} is in an open reservation: commit it or roll it back first"
-            )
-
-    def _check_table(self, request_id: Hashable, table: BlockTable) -> None:
-        reservation = self._reservations.get(request_id)
-        tokens = table.length + (reservation.counts[request_id] if reservation else 0)
-        needed = -(-tokens // self.block_size)
-        if len(table.blocks) != needed:
-            raise InvariantError(
-                f"request {request_id!r}: {tokens} tokens need {needed} blocks, table {table.blocks}"
-            )
-        row = self._rows.pick([table.row], len(table.blocks))[0].tolist()
-        if row != table.blocks:
-            raise InvariantError(
-                f"request {request_id!r}: table {table.blocks}, but the kernel's row says {row}"
             )

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvlab.prefix_cache import TokenChain
+
 UNUSED = -1
 
 
@@ -40,14 +42,16 @@ class Growth(NamedTuple):
 
 
 class BlockTable:
-    """One request's physical blocks in logical order, its length in tokens, and its row in `TableRows`."""
+    """One request's physical blocks in logical order, its length in tokens, its row in `TableRows`, and with
+    prefix caching the chain of its blocks' hashes."""
 
-    __slots__ = ("blocks", "length", "row")
+    __slots__ = ("blocks", "chain", "length", "row")
 
-    def __init__(self, blocks: list[int], length: int, row: int):
+    def __init__(self, blocks: list[int], length: int, row: int, chain: TokenChain | None):
         self.blocks = blocks
         self.length = length
         self.row = row
+        self.chain = chain
 
 
 class TableRows:

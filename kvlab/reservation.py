@@ -2,43 +2,89 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING
 
 from kvlab.block_table import BlockCopy, BlockTable, Growth, Slot
+from kvlab.prefix_cache import ChainLink, ExtraKeys, TokenChain
 
 if TYPE_CHECKING:
     from kvlab.block_manager import BlockManager
 
 
-class _Before(NamedTuple):
-    """What undoing one request's growth needs."""
+@dataclass
+class Plan:
+    """One request's share of a step, and what undoing it needs.
+
+    hits: blocks found in the prefix cache for a new request, with their links.
+    """
 
     request_id: Hashable
-    table: BlockTable
-    is_new: bool
-    num_blocks: int
-    copied: BlockCopy | None
-    taken: list[int]
+    tokens: int | Sequence[int]
+    count: int
+    keys: ExtraKeys
+    hits: list[tuple[int, ChainLink]]
+    table: BlockTable | None
+    num_blocks: int = 0
+    copied: BlockCopy | None = None
+    taken: Sequence[int] = ()
+
+    @property
+    def hit_blocks(self) -> list[int]:
+        """The blocks found in the prefix cache, in logical order."""
+        return [block for block, _ in self.hits]
 
 
-def blocks_needed(manager: BlockManager, counts: Mapping[Hashable, int]) -> int:
-    """Free blocks that appending `counts` tokens would take, copies included.
+def make_plans(
+    manager: BlockManager, tokens: Mapping[Hashable, int | Sequence[int]], keys: Mapping[Hashable, ExtraKeys]
+) -> list[Plan]:
+    """What each request of the batch asks for; nothing is changed yet."""
+    plans = []
+    for request_id, n in tokens.items():
+        asked = _token_ids(request_id, n) if hasattr(n, "__len__") else index(n)
+        count = asked if isinstance(asked, int) else len(asked)
+        if count < 1:
+            raise ValueError(f"request {request_id!r}: append at least 1 token, got {n!r}")
+        table = manager._tables.get(request_id)
+        extra = keys.get(request_id, ExtraKeys())
+        hits = []
+        if table is None and manager.prefix_cache is not None and not isinstance(asked, int):
+            hits = manager.prefix_cache.longest_prefix(asked, extra)
+        plans.append(Plan(request_id, asked, count, extra, hits, table))
+    return plans
+
+
+def _token_ids(request_id: Hashable, tokens: Sequence[int]) -> list[int]:
+    try:
+        return array("q", tokens).tolist()
+    except (TypeError, OverflowError) as error:
+        raise ValueError(
+            f"request {request_id!r}: token ids are whole numbers of 64 bits ({error})"
+        ) from None
+
+
+def blocks_needed(manager: BlockManager, plans: list[Plan]) -> int:
+    """Free blocks that the step would use, copies and revived cached blocks included.
 
     A request copies its last block when that is partial and another holder would remain. Each copy lowers
-    the holders by one, so of k requests that share a partial block and all append, k - 1 copy.
+    the holders by one, so of k requests that share a partial block and all append, k - 1 copy. A hit costs
+    no block when somebody holds it; one that is free leaves the free list, once for the whole batch.
     """
     needed = 0
     leaving: Counter[int] = Counter()
-    for request_id, count in counts.items():
-        table = manager._tables.get(request_id)
-        length, blocks = (table.length, table.blocks) if table else (0, [])
-        needed += -(-(length + count) // manager.block_size) - len(blocks)
+    revived = set()
+    for plan in plans:
+        length, blocks = (plan.table.length, plan.table.blocks) if plan.table else (0, [])
+        needed += -(-(length + plan.count) // manager.block_size) - len(blocks) - len(plan.hits)
+        revived.update(block for block in plan.hit_blocks if not manager.ref_count(block))
         if length % manager.block_size and manager.ref_count(blocks[-1]) - leaving[blocks[-1]] > 1:
             needed += 1
             leaving[blocks[-1]] += 1
-    return needed
+    return needed + len(revived)
 
 
 class Reservation(Mapping[Hashable, Growth]):
@@ -47,17 +93,22 @@ class Reservation(Mapping[Hashable, Growth]):
     As a context manager: a clean exit commits, an exception rolls back and goes on to the caller.
     """
 
-    def __init__(self, manager: BlockManager, counts: Mapping[Hashable, int]):
-        self.counts = dict(counts)
+    def __init__(self, manager: BlockManager, plans: list[Plan]):
+        self.counts = {plan.request_id: plan.count for plan in plans}
         # Sources of copies keep their count until the step is over: undoing needs them untouched.
         self.held: Counter[int] = Counter()
         self._manager = manager
-        self._befores: list[_Before] = []
+        self._plans = plans
         self._growths: dict[Hashable, Growth] = {}
         self._open = True
-        for request_id, count in self.counts.items():
-            self._growths[request_id] = self._grow(request_id, count)
-            manager._reservations[request_id] = self
+        pool = manager._pool
+        self._free_before = list(pool.free) if any(plan.hits for plan in plans) else []
+        # All hits are held before any block is taken, or one request's new block could be another's hit.
+        for plan in plans:
+            pool.touch(plan.hit_blocks, plan.request_id)
+        for plan in plans:
+            self._growths[plan.request_id] = self._grow(plan)
+            manager._reservations[plan.request_id] = self
 
     __hash__ = object.__hash__
 
@@ -76,19 +127,26 @@ class Reservation(Mapping[Hashable, Growth]):
         return [copy for growth in self._growths.values() for copy in growth.copies]
 
     def commit(self) -> None:
-        """The KV is written: add the tokens to the lengths and let go of the copies' sources."""
+        """The KV is written: add the tokens to the lengths, let go of the copies' sources, and let full
+        blocks be found by their content."""
         self._close()
-        for before in self._befores:
-            before.table.length += self.counts[before.request_id]
-            if before.copied:
-                self._manager._pool.drop([before.copied.source], before.request_id)
+        for plan in self._plans:
+            plan.table.length += plan.count
+            if plan.copied:
+                self._manager._pool.drop([plan.copied.source], plan.request_id)
+            if plan.table.chain is not None:
+                self._remember(plan)
         self._manager._pool.deliver()
 
     def roll_back(self) -> None:
-        """Nothing was written: tables, counts and the free list become what they were."""
+        """Nothing may be used of what was written: tables, counts and the free list become what they were.
+
+        Cached content that taken blocks held is gone: the step may have written over it.
+        """
         self._close()
-        for before in reversed(self._befores):
-            self._undo(before)
+        for plan in reversed(self._plans):
+            self._undo(plan)
+        self._manager._pool.restore_order(self._free_before)
         self._manager._pool.deliver()
 
     def __enter__(self) -> Reservation:
@@ -102,6 +160,16 @@ class Reservation(Mapping[Hashable, Growth]):
         else:
             self.roll_back()
 
+    def _remember(self, plan: Plan) -> None:
+        tokens = plan.tokens
+        if plan.num_blocks == 0 and not isinstance(tokens, int):
+            cached = self._growths[plan.request_id].cached
+            self._manager.prefix_cache.count(len(tokens), cached)
+            if plan.hits:
+                plan.table.chain.start_after(plan.hits[-1][1], len(plan.hits))
+                tokens = tokens[cached:]
+        self._manager._remember(plan.table, tokens)
+
     def _close(self) -> None:
         if not self._open:
             raise ValueError("this reservation is already committed or rolled back")
@@ -109,51 +177,53 @@ class Reservation(Mapping[Hashable, Growth]):
         for request_id in self.counts:
             del self._manager._reservations[request_id]
 
-    def _grow(self, request_id: Hashable, count: int) -> Growth:
+    def _grow(self, plan: Plan) -> Growth:
         manager, size = self._manager, self._manager.block_size
-        table = manager._tables.get(request_id)
-        is_new = table is None
-        if is_new:
-            table = manager._tables[request_id] = BlockTable([], 0, manager._rows.claim())
-        num_blocks = len(table.blocks)
-        copied = self._copy_last_block(request_id, table)
-        more = -(-(table.length + count) // size) - num_blocks
-        new = [manager._pool.take(request_id) for _ in range(more)]
-        table.blocks += new
-        manager._rows.write(table.row, num_blocks, new)
-        taken = [copied.destination, *new] if copied else new
-        self._befores.append(_Before(request_id, table, is_new, num_blocks, copied, taken))
+        table = plan.table
+        if table is None:
+            cache = manager.prefix_cache
+            chain = None if cache is None else TokenChain(cache, plan.keys)
+            table = plan.table = BlockTable([], 0, manager._rows.claim(), chain)
+            manager._tables[plan.request_id] = table
+        plan.num_blocks = len(table.blocks)
+        plan.copied = self._copy_last_block(plan)
+        more = -(-(table.length + plan.count) // size) - plan.num_blocks - len(plan.hits)
+        new = [manager._pool.take(plan.request_id) for _ in range(more)]
+        table.blocks += plan.hit_blocks + new
+        manager._rows.write(table.row, plan.num_blocks, plan.hit_blocks + new)
+        plan.taken = [plan.copied.destination, *new] if plan.copied else new
         slots = [
             Slot(table.blocks[position // size], position % size)
-            for position in range(table.length, table.length + count)
+            for position in range(table.length, table.length + plan.count)
         ]
-        if copied:
-            slots[0] = slots[0]._replace(copied_from=copied.source)
-        return Growth(slots, [copied] if copied else [])
+        if plan.copied:
+            slots[0] = slots[0]._replace(copied_from=plan.copied.source)
+        return Growth(slots, [plan.copied] if plan.copied else [], len(plan.hits) * size)
 
-    def _copy_last_block(self, request_id: Hashable, table: BlockTable) -> BlockCopy | None:
-        manager = self._manager
+    def _copy_last_block(self, plan: Plan) -> BlockCopy | None:
+        manager, table = self._manager, plan.table
         filled = table.length % manager.block_size
         if not filled:
             return None
         source = table.blocks[-1]
         if manager.ref_count(source) - self.held[source] == 1:
             return None
-        destination = manager._pool.take(request_id)
-        manager._pool.note("copy", destination, request_id)
+        destination = manager._pool.take(plan.request_id)
+        manager._pool.note("copy", destination, plan.request_id)
         self.held[source] += 1
         table.blocks[-1] = destination
         manager._rows.set(table.row, len(table.blocks) - 1, destination)
         return BlockCopy(source, destination, filled)
 
-    def _undo(self, before: _Before) -> None:
-        manager, table = self._manager, before.table
-        manager._pool.put_back(before.taken, before.request_id)
-        del table.blocks[before.num_blocks :]
-        manager._rows.truncate(table.row, before.num_blocks)
-        if before.copied:
-            table.blocks[-1] = before.copied.source
-            manager._rows.set(table.row, before.num_blocks - 1, before.copied.source)
-        if before.is_new:
+    def _undo(self, plan: Plan) -> None:
+        manager, table = self._manager, plan.table
+        manager._pool.put_back(plan.taken, plan.request_id)
+        manager._pool.drop(plan.hit_blocks, plan.request_id)
+        del table.blocks[plan.num_blocks :]
+        manager._rows.truncate(table.row, plan.num_blocks)
+        if plan.copied:
+            table.blocks[-1] = plan.copied.source
+            manager._rows.set(table.row, plan.num_blocks - 1, plan.copied.source)
+        if not table.blocks:
             manager._rows.give_up(table.row)
-            del manager._tables[before.request_id]
+            del manager._tables[plan.request_id]

@@ -10,11 +10,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from kvlab import BlockManager, OutOfBlocks
+from kvlab import BlockCopy, BlockManager, Growth, OutOfBlocks
 
-IDS = [f"r{i}" for i in range(6)]
+IDS = [f"r{i}" for i in range(5)]
 ids = st.sampled_from(IDS)
-batches = st.dictionaries(ids, st.integers(1, 9), min_size=1, max_size=4)
+# Tokens are bits of one drawn number: few draws, and prompts that often begin alike.
+prompts = st.builds(
+    lambda count, bits: [bits >> i & 1 for i in range(count)], st.integers(1, 20), st.integers(0, 2**20 - 1)
+)
+batches = st.dictionaries(ids, prompts, min_size=1, max_size=4)
 
 
 class WorkerDied(Exception):
@@ -34,22 +38,31 @@ def books(manager: BlockManager) -> tuple:
 
 class Machine(RuleBasedStateMachine):
     reuse = "fifo"
+    caching = False
 
     @initialize(
         num_blocks=st.integers(2, 24), block_size=st.sampled_from([1, 2, 3, 4, 16]), null_block=st.booleans()
     )
     def start(self, num_blocks: int, block_size: int, null_block: bool):
-        self.events: dict[int, int] = {}
+        self.taken: dict[int, int] = {}
+        self.evicted: list[int] = []
         self.manager = BlockManager(
-            num_blocks, block_size, reuse=self.reuse, null_block=null_block, on_event=self.hear
+            num_blocks,
+            block_size,
+            prefix_caching=self.caching,
+            reuse=self.reuse,
+            null_block=null_block,
+            on_event=self.hear,
         )
         self.usable = num_blocks - null_block
-        self.oracle = DictManager(num_blocks, block_size, self.reuse, null_block)
-        self.contents = Contents(block_size)
+        self.oracle = DictManager(num_blocks, block_size, self.reuse, null_block, self.caching)
+        self.contents = Contents(block_size, self.caching)
 
     def hear(self, event):
         change = {"allocate": 1, "free": -1}.get(event.kind, 0)
-        self.events[event.block] = self.events.get(event.block, 0) + change
+        self.taken[event.block] = self.taken.get(event.block, 0) + change
+        if event.kind == "evict":
+            self.evicted.append(event.block)
 
     def refused(self, call, error) -> BaseException:
         """The call raises, and not a single thing is different afterwards."""
@@ -59,35 +72,46 @@ class Machine(RuleBasedStateMachine):
         assert books(self.manager) == before
         return raised.value
 
-    def grow(self, batch, call, slots_of):
-        """`call` on the manager must give what the oracle gives, or be refused as it is."""
+    def grow(self, batch, call):
+        """`call` gives growths by request: what the oracle gives, or it is refused as the oracle refuses."""
+        free, can_append = self.manager.num_free, self.manager.can_append(batch)
         try:
             expected = self.oracle.grow(batch)
+            assert can_append
         except Refused as refused:
+            assert not can_append
             error = self.refused(call, OutOfBlocks)
-            assert (error.needed, error.free, error.total) == (
-                refused.needed,
-                self.manager.num_free,
-                self.usable,
-            )
+            assert (error.needed, error.free, error.total) == (refused.needed, free, self.usable)
             return
-        got = slots_of(call())
-        assert {who: [tuple(slot) for slot in slots] for who, slots in got.items()} == expected
-        for who, slots in got.items():
-            copies = [(s.copied_from, s.block, s.offset) for s in slots if s.copied_from is not None]
+        got = call()
+        for who, growth in got.items():
+            assert ([tuple(slot) for slot in growth.slots], growth.cached) == expected[who]
+            copies = [(s.copied_from, s.block, s.offset) for s in growth.slots if s.copied_from is not None]
+            assert growth.copies == copies
             self.contents.copy(copies)
-            self.contents.write(who, slots)
+            self.contents.write(who, growth.slots, batch[who], growth.cached)
 
-    @rule(who=ids)
-    def append_slot(self, who):
-        self.grow({who: 1}, lambda: self.manager.append_slot(who), lambda slot: {who: [slot]})
+    def everyone(self, token) -> dict:
+        """One token for each live request: what a decode step asks for."""
+        return {who: [token] for who in self.manager.request_ids()}
 
-    @rule(who=ids, count=st.integers(1, 20))
-    def append(self, who, count):
-        self.grow({who: count}, lambda: self.manager.append(who, count), lambda growth: {who: growth.slots})
+    @rule(who=ids, token=st.integers(0, 1))
+    def append_slot(self, who, token):
+        def step():
+            slot = self.manager.append_slot(who, token)
+            copied = slot.copied_from is not None
+            return {who: Growth([slot], [BlockCopy(slot.copied_from, *slot[:2])] if copied else [])}
 
-    @rule(batch=batches)
-    def reserve_and_commit(self, batch):
+        self.grow({who: [token]}, step)
+
+    @rule(who=ids, tokens=prompts)
+    def append(self, who, tokens):
+        self.grow({who: tokens}, lambda: {who: self.manager.append(who, tokens)})
+
+    @rule(batch=batches, decode=st.booleans())
+    def reserve_and_commit(self, batch, decode):
+        batch = (decode and self.everyone(1)) or batch
+
         def step():
             lengths = {who: self.manager.length(who) for who in self.manager.request_ids()}
             with self.manager.reserve(batch) as reservation:
@@ -97,17 +121,18 @@ class Machine(RuleBasedStateMachine):
                 assert lengths == {who: self.manager.length(who) for who in lengths}
             return reservation
 
-        assert self.manager.can_append(batch) == (self.oracle.needed(batch) <= self.manager.num_free)
-        self.grow(batch, step, lambda r: {who: growth.slots for who, growth in r.items()})
+        self.grow(batch, step)
 
-    @rule(batch=batches)
-    def reserve_and_fail(self, batch):
+    @rule(batch=batches, decode=st.booleans())
+    def reserve_and_fail(self, batch, decode):
         """A worker dies after scribbling into the reserved slots: everything is as it was."""
+        batch = (decode and self.everyone(1)) or batch
         before = books(self.manager)
         with suppress(OutOfBlocks), pytest.raises(WorkerDied), self.manager.reserve(batch) as reservation:
+            self.oracle.lose_content(batch)
             self.contents.copy(reservation.copies)
             for growth in reservation.values():
-                self.contents.scribble(growth.slots)
+                self.contents.scribble(growth.slots[growth.cached :])
             for who in batch:
                 for change in (self.manager.release, self.manager.append_slot):
                     with pytest.raises(ValueError, match="reservation"):
@@ -124,7 +149,7 @@ class Machine(RuleBasedStateMachine):
         else:
             self.manager.fork(parent, child)
             self.oracle.fork(parent, child)
-            self.contents.tokens[child] = list(self.contents.tokens[parent])
+            self.contents.fork(parent, child)
 
     @rule(who=ids)
     def release(self, who):
@@ -133,7 +158,7 @@ class Machine(RuleBasedStateMachine):
             return
         self.manager.release(who)
         self.oracle.release(who)
-        del self.contents.tokens[who]
+        self.contents.release(who)
 
     @rule(who=ids, position=st.integers(-3, 70))
     def translate(self, who, position):
@@ -141,7 +166,7 @@ class Machine(RuleBasedStateMachine):
             self.refused(lambda: self.manager.translate(who, position), KeyError)
         elif 0 <= position < self.oracle.lengths[who]:
             slot = self.manager.translate(who, position)
-            assert self.contents.slots[slot.block, slot.offset] == self.contents.tokens[who][position]
+            assert self.contents.slots[slot.block, slot.offset] == self.contents.expected[who][position]
         else:
             self.refused(lambda: self.manager.translate(who, position), IndexError)
 
@@ -150,13 +175,14 @@ class Machine(RuleBasedStateMachine):
         self.manager.check()
         tables, lengths, free, counts, rows = books(self.manager)
         assert (tables, lengths, free) == self.oracle.state()
+        assert self.evicted == self.oracle.evicted
         assert self.manager.num_free + self.manager.num_allocated == self.usable
         assert counts == [self.oracle.count(block) for block in range(len(counts))]
-        assert {block for block, on in self.events.items() if on} == {b for b, c in enumerate(counts) if c}
+        assert {block for block, on in self.taken.items() if on} == {b for b, c in enumerate(counts) if c}
         for row, table in zip(rows, tables.values(), strict=True):
             assert row == table + [-1] * (len(row) - len(table))
         for who, table in tables.items():
-            assert self.contents.read(table, lengths[who]) == self.contents.tokens[who]
+            assert self.contents.read(table, lengths[who]) == self.contents.expected[who]
 
 
 class LruMachine(Machine):
@@ -166,47 +192,53 @@ class LruMachine(Machine):
 class OverlappingReservations(RuleBasedStateMachine):
     """Steps that overlap with other requests' growth and release: no token is lost, no count goes wrong."""
 
-    @initialize(num_blocks=st.integers(6, 30), block_size=st.sampled_from([1, 2, 3, 4]))
-    def start(self, num_blocks, block_size):
-        self.manager = BlockManager(num_blocks, block_size)
-        self.contents = Contents(block_size)
+    @initialize(
+        num_blocks=st.integers(6, 30), block_size=st.sampled_from([1, 2, 3, 4]), caching=st.booleans()
+    )
+    def start(self, num_blocks, block_size, caching):
+        self.manager = BlockManager(num_blocks, block_size, prefix_caching=caching)
+        self.contents = Contents(block_size, caching)
         self.open = []
 
     @rule(batch=batches)
     def begin(self, batch):
-        reserved = {who for reservation in self.open for who in reservation}
+        reserved = {who for reservation, _ in self.open for who in reservation}
+        batch = {who: tokens for who, tokens in batch.items() if who not in reserved}
         with suppress(OutOfBlocks):
-            reservation = self.manager.reserve({who: n for who, n in batch.items() if who not in reserved})
+            reservation = self.manager.reserve(batch)
             self.contents.copy(reservation.copies)
-            self.open.append(reservation)
+            self.open.append((reservation, batch))
 
     @rule(commit=st.booleans(), first=st.booleans())
     def end(self, commit, first):
         if not self.open:
             return
-        reservation = self.open.pop(0 if first else -1)
+        reservation, batch = self.open.pop(0 if first else -1)
         for who, growth in reservation.items():
-            (self.contents.write(who, growth.slots) if commit else self.contents.scribble(growth.slots))
+            if commit:
+                self.contents.write(who, growth.slots, batch[who], growth.cached)
+            else:
+                self.contents.scribble(growth.slots[growth.cached :])
         (reservation.commit if commit else reservation.roll_back)()
 
-    @rule(who=ids, count=st.integers(1, 5))
-    def append(self, who, count):
+    @rule(who=ids, tokens=prompts)
+    def append(self, who, tokens):
         with suppress(OutOfBlocks, ValueError):
-            growth = self.manager.append(who, count)
+            growth = self.manager.append(who, tokens)
             self.contents.copy(growth.copies)
-            self.contents.write(who, growth.slots)
+            self.contents.write(who, growth.slots, tokens, growth.cached)
 
     @rule(parent=ids, child=ids)
     def fork(self, parent, child):
         with suppress(KeyError, ValueError):
             self.manager.fork(parent, child)
-            self.contents.tokens[child] = list(self.contents.tokens[parent])
+            self.contents.fork(parent, child)
 
     @rule(who=ids)
     def release(self, who):
         with suppress(KeyError, ValueError):
             self.manager.release(who)
-            del self.contents.tokens[who]
+            self.contents.release(who)
 
     @invariant()
     def nothing_is_lost(self):
@@ -214,7 +246,7 @@ class OverlappingReservations(RuleBasedStateMachine):
         for who in self.manager.request_ids():
             length = self.manager.length(who)
             read = self.contents.read(self.manager.block_table(who), length)
-            assert read == self.contents.tokens.get(who, [])[:length]
+            assert read == self.contents.expected.get(who, [])[:length]
 
 
 many = settings(
