@@ -9,6 +9,7 @@ MOST_SHOWN = 256  # more blocks than this cannot be told apart on one page
 
 _LABELLED_SLOTS = 192  # 16 blocks of 12 slots: up to here every slot shows its token's position
 _FINE_SLOTS = 64  # up to here every slot is drawn by itself
+_WIDE_SLOTS = 8  # slots a block, up to which they are full size
 _LABELLED_BLOCKS = 24
 _NAMED_BLOCKS = 10  # up to here a box says "block 3"; beyond, only 3
 _CROWDED = 100
@@ -54,7 +55,8 @@ class PoolLayout:
     def _size(self, num_blocks: int, lanes: bool) -> None:
         size = self.block_size
         if self.labelled:
-            self.pitch, self.slot_width, self.slot_height = 29, 26, 26
+            side = 26 if size <= _WIDE_SLOTS else 21
+            self.pitch, self.slot_width, self.slot_height = side + (3 if side > 21 else 2), side, side
             self.pad, self.head, self.foot, self.radius = 7, 22, 8, 9
             self.column_gap, self.lane, least = 10, 34 if lanes else 16, 92
         else:

@@ -135,7 +135,7 @@ def draw_position(
 ) -> None:
     """A token's position in the middle of a slot of this size."""
     text = str(position)
-    height = 11 if len(text) < 4 else 9
+    height = min(11 if size > 21 else 10, (size - 2) / (0.6 * len(text)))
     if plate:
         width = max(_PLATE_SIZE[0], min(size - 4, 5 + 0.6 * height * len(text)))
         canvas.path(rect(x + (size - width) / 2, y + size / 2 - 7, width, 14, 3), _PLATE, fill=CARD)

@@ -56,7 +56,7 @@ def test_small_pools_print_positions_in_their_slots():
     for position in range(7):
         block, offset = (7, 1)[position // 4], position % 4
         x, y = layout.slot(block, offset)
-        assert seen[round(x + 13), round(y + 17)] == str(position)
+        assert seen[round(x + 13), round(y + 13 + 4)] == str(position)
 
 
 def test_large_pools_drop_positions_but_keep_ids_and_letters():
