@@ -63,13 +63,16 @@ def load_answer(id: str) -> Any:
     return answer
 
 
-def ready(id: str, answer: Any) -> Any:
+def ready(id: str, answer: Any, *, must_pass: bool = False) -> Any:
     """The learner's answer for the rest of a notebook; while it is a stub, kvlab's solution instead.
 
     A function that fails its check comes back with a time limit: a loop in it cannot hang the notebook.
+
+    Args:
+        must_pass: stand in for an answer that fails its check, too, where a failure would stop the cell.
     """
     from kvlab.exercises.checking import judge
-    from kvlab.exercises.exercise import FAILED, NOT_ATTEMPTED
+    from kvlab.exercises.exercise import FAILED
 
     try:
         exercise = get(id)
@@ -77,12 +80,13 @@ def ready(id: str, answer: Any) -> Any:
         say(str(error))
         return answer
     state = judge(exercise, answer).state
-    if state == NOT_ATTEMPTED:
-        say(f"`{exercise.name}` is still open, so this uses kvlab's solution. Come back when yours is ready.")
-        return define(exercise, exercise.solution)
-    if state == FAILED and exercise.kind == "function":
+    if state == PASSED:
+        return answer
+    if state == FAILED and not must_pass:
         return functools.wraps(answer)(lambda *args: guard.call(answer, *args))
-    return answer
+    why = "does not pass yet" if state == FAILED else "is still open"
+    say(f"`{exercise.name}` {why}, so this uses kvlab's solution. Come back when yours is ready.")
+    return define(exercise, exercise.solution)
 
 
 def _run(exercise: Exercise, text: str) -> Any:

@@ -42,7 +42,7 @@ def reveal(id: str) -> None:
     if kept is None:
         sentence = f"No prediction yet, and that is fine. The answer is {right}"
         folded = (
-            f"<b>{MARKS['note']}</b> No prediction yet, and that is fine. "
+            f"No prediction yet, and that is fine. "
             f"<details><summary>Show the answer</summary>{with_code(right)}</details>"
         )
         show(f"{MARKS['note']} {sentence}", box(folded, "note"))
@@ -79,27 +79,28 @@ def form(prediction: Prediction, label: str | None = None):
     import ipywidgets as w
 
     earlier = store.load()["predictions"].get(prediction.id, {}).get("answer")
+    said = w.HTML(_note(f"Kept earlier: {earlier}." if earlier else ""))
     if prediction.choices:
         chosen = earlier if earlier in prediction.choices else None
         field = w.ToggleButtons(
             options=list(prediction.choices), value=chosen, style={"button_width": "auto"}
         )
+        row = [field, said]
     else:
-        field = w.Text(
-            value=earlier or "", placeholder=label or _shape(prediction.right), continuous_update=False
-        )
-        field.layout.width = "12em"
-    button = w.Button(description="Keep my guess", tooltip="Keep my guess")
-    said = w.HTML(_note(f"Kept earlier: {earlier}." if earlier else ""))
+        placeholder = label or _shape(prediction.right)
+        field = w.Text(value=earlier or "", placeholder=placeholder, continuous_update=False)
+        field.layout.width, field.tooltip = "12em", prediction.question
+        button = w.Button(description="Keep my guess", tooltip="Keep my guess")
+        button.on_click(lambda _: take())
+        row = [field, button, said]
 
     def take(*_: Any) -> None:
         if field.value is not None:
             said.value = _note(keep(prediction, field.value))
 
-    button.on_click(take)
     field.observe(take, names="value")
-    asked = w.HTML(f"<b>Predict.</b> {with_code(prediction.question)}")
-    whole = w.VBox([asked, w.HBox([field, button, said])])
+    asked = w.HTML(f'<div style="line-height:1.5"><b>Predict.</b> {with_code(prediction.question)}</div>')
+    whole = w.VBox([asked, w.HBox(row, layout={"flex_flow": "row wrap"})])
     whole.add_class("kvlab-predict")
     return whole
 

@@ -27,7 +27,8 @@ def box(inner: str, state: str) -> str:
 
 def say(sentence: str, state: str = "note") -> None:
     """Show the sentence, with a mark for its state."""
-    show(f"{MARKS[state]} {sentence}", box(f"<b>{MARKS[state]}</b> {with_code(sentence)}", state))
+    mark = "" if state == "note" else f"<b>{MARKS[state]}</b> "
+    show(f"{MARKS[state]} {sentence}", box(mark + with_code(sentence), state))
 
 
 def show(text: str, markup: str) -> None:

@@ -120,6 +120,8 @@ def test_ready_hands_back_the_learners_own_or_stands_in_for_a_stub(capsys):
     exercise = get("03.translate")
     wrong = define(exercise, exercise.wrong[0].source)
     assert ready("03.translate", wrong)([7, 1], 4, 6) == wrong([7, 1], 4, 6)
+    assert ready("03.translate", wrong, must_pass=True)([7, 1], 4, 6) == (1, 2)
+    assert "does not pass yet" in capsys.readouterr().out
     right = define(exercise, exercise.solution)
     assert ready("03.translate", right) is right
     assert capsys.readouterr().out == ""
