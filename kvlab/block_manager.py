@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-import numpy as np
-
 from kvlab.block_pool import BlockPool, Event
-from kvlab.block_table import BlockTable, Growth, Slot, TableRows, unknown_request
-from kvlab.invariants import check_books
-from kvlab.prefix_cache import BlockHash, ExtraKeys, PrefixCache, PrefixStats, sha256
+from kvlab.block_table import BlockTable, Growth, Slot
+from kvlab.books import Books
+from kvlab.prefix_cache import BlockHash, ExtraKeys, PrefixCache, sha256
 from kvlab.reservation import Reservation, blocks_needed, make_plans
 
 # Slot(...) runs a Python-level __new__; this is the same object at half the price, for the hot path.
 _new_tuple = tuple.__new__
 
 
-class BlockManager:
+class BlockManager(Books):
     """Maps every request's tokens to slots of physical blocks, on demand, with copy-on-write sharing.
 
     Token number t of a request lives in physical block `block_table[t // block_size]`, at offset
     `t % block_size`. Ids of requests are any hashable.
 
-    Rules that hold after every call (`check()` verifies them): free + allocated = all usable blocks; a block
-    is allocated exactly when its count is positive; its count is the number of tables that hold it; a table
-    has exactly ceil(length / block_size) blocks. A call that raises has changed nothing.
+    A call that raises has changed nothing. `Books` has the rules that always hold, and all that can be asked.
 
     Args:
         num_blocks: physical blocks in the pool.
@@ -56,10 +52,8 @@ class BlockManager:
     ):
         if not isinstance(block_size, int) or block_size < 1:
             raise ValueError(f"block_size must be at least 1 token, got {block_size!r}")
-        self.num_blocks = num_blocks
-        self.block_size = block_size
         self.prefix_cache = PrefixCache(block_size, block_hash) if prefix_caching else None
-        self._pool = BlockPool(
+        pool = BlockPool(
             num_blocks,
             reuse=reuse or ("lru" if prefix_caching else "fifo"),
             null_block=null_block,
@@ -67,12 +61,7 @@ class BlockManager:
             on_event=on_event,
             prefix_cache=self.prefix_cache,
         )
-        self._ref_counts = self._pool.ref_counts
-        self._tables: dict[Hashable, BlockTable] = {}
-        self._rows = TableRows()
-        self._reservations: dict[Hashable, Reservation] = {}
-
-    # -- growing ------------------------------------------------------------------------------------------
+        super().__init__(pool, block_size)
 
     def append_slot(self, request_id: Hashable, token: int | None = None) -> Slot:
         """The slot for the request's next token; the request is created if it is new.
@@ -194,92 +183,19 @@ class BlockManager:
         del self._tables[request_id]
         self._pool.deliver()
 
-    # -- looking up -----------------------------------------------------------------------------------------
-
-    def translate(self, request_id: Hashable, position: int) -> Slot:
-        """The slot of token number `position` (0-based).
-
-        Raises:
-            KeyError: unknown request. IndexError: no token has that position.
-        """
-        table = self._table(request_id)
-        if not 0 <= position < table.length:
-            raise IndexError(
-                f"request {request_id!r} has {table.length} tokens: no position {position} (the first is 0)"
-            )
-        logical_block, offset = divmod(position, self.block_size)
-        return Slot(table.blocks[logical_block], offset)
-
-    def block_table(self, request_id: Hashable) -> list[int]:
-        """The request's physical blocks in logical order, as a copy."""
-        return list(self._table(request_id).blocks)
-
-    def length(self, request_id: Hashable) -> int:
-        """The number of tokens the request holds."""
-        return self._table(request_id).length
-
-    def request_ids(self) -> list[Hashable]:
-        """The live requests, oldest first."""
-        return list(self._tables)
-
-    def block_table_array(self, request_ids: Sequence[Hashable]) -> np.ndarray:
-        """Block tables for a kernel: int32 [S, max_blocks], one row a request, -1 past a row's end."""
-        tables = [self._table(request_id) for request_id in request_ids]
-        width = max((len(table.blocks) for table in tables), default=0)
-        return self._rows.pick([table.row for table in tables], width)  # [S, max_blocks]
-
-    def context_lens(self, request_ids: Sequence[Hashable]) -> np.ndarray:
-        """Lengths for a kernel: int32 [S]."""
-        return np.array([self._table(request_id).length for request_id in request_ids], dtype=np.int32)  # [S]
-
-    @property
-    def num_free(self) -> int:
-        """Blocks that can be handed out now."""
-        return len(self._pool.free)
-
-    @property
-    def num_allocated(self) -> int:
-        """Blocks that some table holds; num_free + num_allocated is the number of usable blocks."""
-        return self._pool.num_usable - len(self._pool.free)
-
-    def ref_count(self, block: int) -> int:
-        """How many tables hold the block."""
-        if not 0 <= block < self.num_blocks:
-            raise IndexError(f"blocks are 0 to {self.num_blocks - 1}, got {block}")
-        return self._ref_counts[block]
-
-    def free_order(self) -> list[int]:
-        """The free blocks, next to be handed out first."""
-        return list(self._pool.free)
-
-    @property
-    def prefix_stats(self) -> PrefixStats:
-        """Tokens that new requests asked the prefix cache for, tokens found, and blocks evicted."""
-        cache = self._caching()
-        return PrefixStats(cache.queries, cache.hits, cache.evictions)
-
     def reset_prefix_cache(self) -> None:
         """Forget all cached content, for example when the weights change.
 
         Raises:
             ValueError: some request still holds blocks, or the manager has no prefix cache.
         """
-        cache = self._caching()
+        if self.prefix_cache is None:
+            raise ValueError("this manager has no prefix cache: construct it with prefix_caching=True")
         if self._tables:
             raise ValueError(
                 f"{len(self._tables)} requests hold blocks: release them before resetting the cache"
             )
-        cache.clear()
-
-    def check(self) -> None:
-        """Verify every rule of the class docstring.
-
-        Raises:
-            InvariantError: names the block or request, its holders and counts.
-        """
-        check_books(self)
-
-    # -- inside ---------------------------------------------------------------------------------------------
+        self.prefix_cache.clear()
 
     def _append_one(self, request_id: Hashable, token: int | None) -> Slot:
         return self.append(request_id, 1 if token is None else (token,)).slots[0]
@@ -300,17 +216,6 @@ class BlockManager:
             return
         for logical_block, link in table.chain.extend(tokens):
             self.prefix_cache.add(table.blocks[logical_block], link)
-
-    def _table(self, request_id: Hashable) -> BlockTable:
-        table = self._tables.get(request_id)
-        if table is None:
-            raise unknown_request(request_id)
-        return table
-
-    def _caching(self) -> PrefixCache:
-        if self.prefix_cache is None:
-            raise ValueError("this manager has no prefix cache: construct it with prefix_caching=True")
-        return self.prefix_cache
 
     def _refuse_reserved(self, request_id: Hashable) -> None:
         if request_id in self._reservations:

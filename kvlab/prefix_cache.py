@@ -163,6 +163,11 @@ class PrefixCache:
         self.queries += queries
         self.hits += hits
 
+    @property
+    def stats(self) -> PrefixStats:
+        """Tokens that new requests asked for, tokens found, and blocks evicted."""
+        return PrefixStats(self.queries, self.hits, self.evictions)
+
     def clear(self) -> None:
         """Forget everything."""
         self._links.clear()

@@ -87,7 +87,7 @@ def test_hits_are_not_touched_before_the_capacity_check():
         manager.append("B", tokens(24))
     assert (refused.value.needed, refused.value.free) == (6, 5)
     assert manager.free_order() == before
-    assert manager.prefix_stats == PrefixStats(8, 0, 0)
+    assert manager.prefix_cache.stats == PrefixStats(8, 0, 0)
 
 
 def test_a_colliding_hash_is_found_out_by_its_tokens():
@@ -232,7 +232,7 @@ def test_statistics_count_tokens_of_new_requests_and_evicted_blocks():
     manager.append("B", tokens(9))
     manager.release("B")
     manager.append("C", tokens(12, first=50))
-    assert manager.prefix_stats == PrefixStats(queries=8 + 9 + 12, hits=8, evictions=2)
+    assert manager.prefix_cache.stats == PrefixStats(queries=8 + 9 + 12, hits=8, evictions=2)
 
 
 @pytest.mark.parametrize("wrong", [["a"], [1.5], [None], [2**63]])
