@@ -1,6 +1,6 @@
-"""Faults planted on purpose: wrong translations, and managers and a cache with one classic bug each.
+"""Faults planted on purpose: block managers and a cache, each with one classic bug and its symptom.
 
-For notebooks, the clinic and the tests of the sentinel audit. Each says in `symptom` what one sees.
+For the clinic and for the tests of the sentinel audit.
 """
 
 from __future__ import annotations
@@ -10,42 +10,6 @@ from typing import Any
 
 from kvlab.block_manager import BlockManager
 from kvlab.block_table import Slot
-
-# -- one wrong line in translate(block_table, block_size, position) -> (block, offset) ---------------------
-
-
-def off_by_one_block(block_table: Sequence[int], block_size: int, position: int) -> tuple[int, int]:
-    """Wrong `//`: the first token of a block goes to the block before, position 0 to the table's last one."""
-    return block_table[(position - 1) // block_size], position % block_size
-
-
-def wrong_remainder(block_table: Sequence[int], block_size: int, position: int) -> tuple[int, int]:
-    """Wrong `%`: the right block, but every token one slot further, the last slot's token at the front."""
-    return block_table[position // block_size], (position + 1) % block_size
-
-
-def early_length(block_table: Sequence[int], block_size: int, position: int) -> tuple[int, int]:
-    """The length counts the token before its slot is computed: all one slot too far, slot 0 stays empty.
-
-    The last token of a full table then has no slot: IndexError.
-    """
-    return block_table[(position + 1) // block_size], (position + 1) % block_size
-
-
-def late_length(block_table: Sequence[int], block_size: int, position: int) -> tuple[int, int]:
-    """The length lags one token behind: each token lands on the one before it, the last slot stays empty."""
-    stale = max(position - 1, 0)
-    return block_table[stale // block_size], stale % block_size
-
-
-TRANSLATE_FAULTS = {
-    "wrong //": off_by_one_block,
-    "wrong %": wrong_remainder,
-    "length too early": early_length,
-}
-
-
-# -- managers ----------------------------------------------------------------------------------------------
 
 
 class Patient:
@@ -95,7 +59,7 @@ class OffByOneBlock(Patient):
     symptom = "The first token of each new block overwrites the first token of the block before it."
 
     def place(self, block_table: Sequence[int], position: int) -> tuple[int, int]:
-        return off_by_one_block(block_table, self.block_size, position)
+        return block_table[(position - 1) // self.block_size], position % self.block_size
 
 
 class WrongRemainder(Patient):
@@ -103,7 +67,7 @@ class WrongRemainder(Patient):
     symptom = "Right block, wrong slot: tokens are turned by one inside their block."
 
     def place(self, block_table: Sequence[int], position: int) -> tuple[int, int]:
-        return wrong_remainder(block_table, self.block_size, position)
+        return block_table[position // self.block_size], (position + 1) % self.block_size
 
 
 class LateLength(Patient):
@@ -111,7 +75,7 @@ class LateLength(Patient):
     symptom = "Every token overwrites the one before it, and the last slot is never written."
 
     def place(self, block_table: Sequence[int], position: int) -> tuple[int, int]:
-        return late_length(block_table, self.block_size, position)
+        return super().place(block_table, max(position - 1, 0))
 
 
 class LostCopy(Patient):
@@ -127,11 +91,13 @@ class EarlyFree(Patient):
     symptom = "After a fork's release its relatives find another request's tokens in their blocks."
 
     def release(self, request_id: Hashable) -> None:
-        pool = self.right._pool
-        shared = [block for block in self.right.block_table(request_id) if self.right.ref_count(block) > 1]
+        counts = self.right._pool.ref_counts
+        shared = [block for block in self.right.block_table(request_id) if counts[block] > 1]
+        for block in shared:
+            counts[block] = 1  # as if nobody else held it: the release frees it
         self.right.release(request_id)
-        # The count is not asked: the blocks are handed out again while others still hold them.
-        (pool.free.extend if pool.reuse == "fifo" else pool.free.extendleft)(shared)
+        for block in shared:
+            counts[block] = 1  # the others go on as before
 
 
 class SwappedLayers:

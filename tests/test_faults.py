@@ -6,7 +6,7 @@ import pytest
 from sentinel_run import HEADS, Run
 
 from kvlab import BlockManager
-from kvlab.faults import FAULTY_MANAGERS, TRANSLATE_FAULTS, EarlyFree, LostCopy, Patient, SwappedLayers
+from kvlab.faults import FAULTY_MANAGERS, EarlyFree, LostCopy, Patient, SwappedLayers
 
 # -- wrong slots worked out by hand -------------------------------------------------------------------------
 
@@ -187,27 +187,6 @@ def test_each_faulty_manager_at_random(fault, block_size):
     # In blocks of 1 there is no remainder to get wrong and nothing to copy.
     harmless = fault is Patient or (block_size == 1 and fault.name in ("wrong remainder", "lost copy"))
     assert harmless == (wrong_in_all == 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("wrong //", {(5, 0): "A[2]", (2, 0): "A[4]", (9, 0): "A[0]"}),
-        ("wrong %", {(5, 0): "A[1]", (5, 1): "A[0]", (2, 0): "A[3]", (2, 1): "A[2]", (9, 0): "nothing"}),
-        (
-            "length too early",
-            {(5, 0): "nothing", (5, 1): "A[0]", (2, 0): "A[1]", (2, 1): "A[2]", (9, 0): "A[3]"},
-        ),
-    ],
-)
-def test_wrong_translations_at_block_size_2(name, wrong):
-    """Table [5, 2, 9], B = 2, 5 tokens, as in notebook 03."""
-    manager = BlockManager(10, 2, free_order=[5, 2, 9, 0, 1, 3, 4, 6, 7, 8])
-    manager.append("A", 5)
-    run = Run(manager)
-    for position in range(5):
-        run.writer.write("A", position, TRANSLATE_FAULTS[name]([5, 2, 9], 2, position))
-    assert {place[2:]: found for place, (_, found, _) in run.findings().items()} == wrong
 
 
 def test_every_fault_has_a_name_and_a_symptom():
