@@ -91,7 +91,7 @@ class CheckResult:
         """Nothing: the sentence is on the screen already."""
 
     def stepper(self):
-        """The failing sequence as a stepper on the learner's own object; None, with a sentence, if none."""
+        """The failing sequence on the learner's own object, at its end; None, with a sentence, if none."""
         if self.counterexample is None or self.factory is None:
             say(f"{self.id}: no failing sequence to step through ({self.state}).")
             return None
@@ -99,4 +99,5 @@ class CheckResult:
         from kvlab.recording import record
         from kvlab.views import AllocatorStepper
 
-        return AllocatorStepper(record(self.counterexample, self.factory(), call=guard.call))
+        frames = record(self.counterexample, self.factory(), call=guard.call)
+        return AllocatorStepper(frames, step=len(frames) - 1)
