@@ -77,7 +77,7 @@ def checked_ids(source: str) -> list[str]:
     ]
 
 
-def run_under_nbval(notebook: Path, folder: Path, cell_timeout: float = 120) -> Run:
+def run_under_nbval(notebook: Path, folder: Path, cell_timeout: float = 240, **environment: str) -> Run:
     """Runs `notebook` where it lies; everything written goes to `folder`."""
     notebook = notebook.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,12 @@ def run_under_nbval(notebook: Path, folder: Path, cell_timeout: float = 120) -> 
     ]  # fmt: skip
     before = _children_cpu()
     done = subprocess.run(
-        command, env=_environment(folder, kept), cwd=folder, capture_output=True, text=True, timeout=600
+        command,
+        env=_environment(folder, kept) | environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     cells = json.loads(kept.read_text()) if kept.exists() else []
     return Run(

@@ -12,8 +12,8 @@ def _code_cells(notebook) -> int:
     return sum(cell.cell_type == "code" for cell in nbformat.read(notebook, as_version=4).cells)
 
 
-def _run(notebook, folder, record_property):
-    run = run_under_nbval(notebook, folder)
+def _run(notebook, folder, record_property, **environment):
+    run = run_under_nbval(notebook, folder, **environment)
     record_property("cpu_seconds", round(run.cpu_seconds, 1))
     print(f"{notebook.name}: {run.cpu_seconds:.1f} s of CPU")
     assert run.code == 0, run.report
@@ -54,3 +54,21 @@ def test_the_manager_of_04_serves_the_model_of_13(model_path, tmp_path, record_p
     text = "\n".join(cell.text for cell in run.cells)
     assert "This uses your own answer to 04.manager" in text
     assert text.count("A The capital of France is Paris.") == 2
+
+
+def test_13_goes_on_without_the_model(tmp_path, record_property):
+    """One sentence says why; a stand-in then goes through every cell."""
+    notebook = next(path for path in notebook_paths() if path.name.startswith("13"))
+    run = _run(notebook, tmp_path, record_property, KVLAB_MODEL=str(tmp_path / "nowhere.gguf"))
+    told = [cell for cell in run.cells if "nowhere.gguf" in cell.text]
+    assert told[0].id == "load" and "stands in" in told[0].text
+
+
+def test_an_error_in_a_cell_is_found(tmp_path):
+    cells = [nbformat.v4.new_code_cell(source) for source in ("x = 1", "x / 0", "print(x)")]
+    path = tmp_path / "99_broken.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    run = run_under_nbval(path, tmp_path / "run")
+    assert run.code == 1
+    assert [cell.passed for cell in run.cells] == [True, False, True]
+    assert "ZeroDivisionError" in run.report and run.cells[2].text.strip() == "1"
