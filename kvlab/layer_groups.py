@@ -50,7 +50,7 @@ class Group:
                     f"Context parallelism over {context_parallel} GPUs does not work with {self.kind} "
                     "layers: a window is too short to be dealt out. Use 1."
                 )
-            length = ceil_div(length, context_parallel) if self.kind == "full" else length
+            length = ceil_div(length, context_parallel)
         return self.layer.blocks_for(length, self.block_size, in_flight, state_blocks)
 
     def effective_block_size(self, context_parallel: int = 1) -> int:

@@ -52,6 +52,10 @@ def test_chunked_layers_need_no_extra_block():
     assert CHUNKED.blocks_for(16, 16, 2048) == FULL.blocks_for(16, 16, 2048) == 1
 
 
+def test_full_attention_is_the_first_group_whatever_the_order_of_the_layers():
+    assert plan_groups([CHUNKED, SLIDING, FULL], 16, 2).groups[0].kind == "full"
+
+
 def test_the_block_is_the_page_times_the_layers_of_one_group():
     plan = plan_groups([FULL] * 6 + [SLIDING] * 30, 16, 2)
     assert plan.block_bytes == 6 * 65_536
