@@ -176,6 +176,18 @@ def test_a_fork_with_its_own_continuation_leaves_the_other_bit_equal(manager):
     assert forked.manager.block_table("A")[1] != forked.manager.block_table("C")[1]
 
 
+@pytest.mark.parametrize("manager", [BlockManager, OneByOne])
+@pytest.mark.parametrize("first", "AC")
+def test_whichever_of_a_fork_writes_first_both_equal_their_contiguous_twins(manager, first):
+    decoder = small_decoder()
+    pair = both(decoder, manager(20, 4))
+    assert_equal_steps(decoder, pair, {"A": PROMPT})
+    for sequences in pair:
+        sequences.fork("A", "C")
+    assert_equal_steps(decoder, pair, {first: [11]})
+    assert_equal_steps(decoder, pair, {"A": [12, 13], "C": [14]})
+
+
 def test_a_lost_copy_would_be_seen():
     """The bug that the fork test stands against: without the copy the child's context has a hole."""
     decoder = small_decoder()
