@@ -91,6 +91,13 @@ def test_mla_keeps_one_compressed_vector():
     assert shape.page_bytes(16) == 16 * 576 * 2
 
 
+def test_the_state_of_a_gated_delta_net():
+    heads = {"linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_conv_kernel_dim": 4}
+    sizes = {"linear_key_head_dim": 8, "linear_value_head_dim": 16, "mamba_ssm_dtype": "float32"}
+    layer = ModelShape.from_config({**BASE, "full_attention_interval": 4, **heads, **sizes}).layers[0]
+    assert layer.state == ((3 * (2 * 16 + 64), None), (64 * 8, "float32"))
+
+
 def test_the_state_of_mamba_2():
     config = {
         **BASE,
