@@ -9,6 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Error, Locator, Page
 
+from .figure import Figure
 from .server import LabServer
 
 OUT = Path(__file__).parent / "out"
@@ -97,7 +98,7 @@ class Lab:
     def open(self, name: str, timeout: float = 90) -> None:
         """Opens a notebook afresh and waits until its kernel answers."""
         self.page.goto(self.server.notebook_url(name))
-        seen = self._poll(lambda: self._evaluate(_READY), lambda state: state == "ready", timeout)
+        seen = self.poll(lambda: self._evaluate(_READY), lambda state: state == "ready", timeout)
         assert seen == "ready", f"{name} is not ready after {timeout} s: {seen}\n{self.server.log()}"
         self.page.wait_for_selector(f"{PANEL} .jp-Cell")
 
@@ -105,7 +106,7 @@ class Lab:
         """Run > Run All Cells. Pressed too early it is lost without a word: then it is pressed again."""
         for _ in range(3):
             self._menu("Run", "Run All Cells")
-            if self._poll(self._anything_ran, bool, 4):
+            if self.poll(self._anything_ran, bool, 4):
                 break
         else:
             raise AssertionError("Run All Cells was pressed three times and nothing ran")
@@ -113,7 +114,7 @@ class Lab:
 
     def wait_idle(self, timeout: float = 60) -> list[Cell]:
         """Waits until every code cell has run and the kernel is idle; returns the cells."""
-        done = self._poll(self._all_ran, bool, timeout)
+        done = self.poll(self._all_ran, bool, timeout)
         waiting = [c.index for c in self.cells() if c.code and c.source.strip() and c.state != "idle"]
         assert done, f"cells {waiting} have not finished after {timeout} s"
         return self.cells()
@@ -140,7 +141,7 @@ class Lab:
         editor.click()
         self.page.keyboard.press("ControlOrMeta+a")
         self.page.keyboard.insert_text(source)
-        typed = self._poll(lambda: self.cells()[cell.index].source, lambda text: text == source, 10)
+        typed = self.poll(lambda: self.cells()[cell.index].source, lambda text: text == source, 10)
         assert typed == source, f"typed {source!r}, the cell holds {typed!r}"
 
     def run_cell(self, cell: Cell, timeout: float = 60) -> Cell:
@@ -155,7 +156,7 @@ class Lab:
             now = self.cells()[cell.index]
             return now.count not in (None, before) and now.state == "idle"
 
-        assert self._poll(ran, bool, timeout), f"cell {cell.index} has not run after {timeout} s"
+        assert self.poll(ran, bool, timeout), f"cell {cell.index} has not run after {timeout} s"
         return self.cells()[cell.index]
 
     # --- figures -------------------------------------------------------------------------------
@@ -163,8 +164,8 @@ class Lab:
     def cell(self, cell: Cell) -> Locator:
         return self.page.locator(f"{PANEL} .jp-Notebook .jp-Cell").nth(cell.index)
 
-    def figure(self, cell: Cell) -> "Figure":
-        return Figure(self, self.cell(cell))
+    def figure(self, cell: Cell) -> Figure:
+        return Figure(self.poll, self.cell(cell))
 
     # --- looks ---------------------------------------------------------------------------------
 
@@ -190,7 +191,7 @@ class Lab:
         self.page.set_viewport_size(size)
         return path
 
-    # --- inside --------------------------------------------------------------------------------
+    # --- waiting -------------------------------------------------------------------------------
 
     def _menu(self, menu: str, entry: str) -> None:
         self.page.locator(".lm-MenuBar-item", has_text=menu).filter(visible=True).first.click()
@@ -211,39 +212,11 @@ class Lab:
         except Error as error:  # the page navigates while it loads
             return str(error)
 
-    def _poll(self, read, good, timeout: float):
+    def poll(self, read, good, timeout: float):
+        """Reads until the value is good or the time is up; returns the last value."""
         deadline = time.monotonic() + timeout
         value = read()
         while not good(value) and time.monotonic() < deadline:
             self.page.wait_for_timeout(100)
             value = read()
         return value
-
-
-class Figure:
-    """A stepper in a cell's output: its picture, its telling line, its buttons."""
-
-    def __init__(self, lab: Lab, cell: Locator):
-        self.lab = lab
-        self.whole = cell.locator(".kvlab-stepper").first
-        self.svg = self.whole.locator("svg[data-step]").first
-
-    @property
-    def step(self) -> int:
-        return int(self.svg.get_attribute("data-step"))
-
-    @property
-    def telling(self) -> str:
-        return self.whole.locator(".kvlab-telling").first.inner_text()
-
-    def button(self, name: str) -> Locator:
-        return self.whole.locator(f"button.kvlab-{name.lower()}")
-
-    def wait_step(self, step: int, timeout: float = 15) -> None:
-        seen = self.lab._poll(lambda: self.step, lambda now: now == step, timeout)
-        assert seen == step, f"the picture shows step {seen}, expected {step}"
-
-    def wait_telling_other_than(self, before: str, timeout: float = 15) -> str:
-        now = self.lab._poll(lambda: self.telling, lambda text: text != before, timeout)
-        assert now != before, f"the line still says {before!r}"
-        return now

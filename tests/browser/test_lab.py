@@ -71,11 +71,10 @@ def _steps_by_keyboard(lab, figure):
     figure.wait_step(1)
     figure.button("Last").focus()
     press("Enter")
-    figure.wait_telling_other_than(figure.telling, 2) if figure.step == 1 else None
-    last = figure.step
+    last = figure.wait_step_other_than(1)
     press("Shift+Tab")
     press("Enter")
-    lab.page.wait_for_timeout(500)
+    figure.wait_telling("This is the last step.")
     assert figure.step == last
     assert _focused(lab) == "Next", "a press at the last step moved the focus"
 
@@ -139,8 +138,8 @@ def test_serve_a_model(lab, model_path):
     _looks(lab, "13")
 
 
-@pytest.mark.parametrize("number", [number for number in NUMBERS if number not in {"00", "03", "04", "13"}])
-def test_runs_in_the_lab(lab, number):
-    cells = _run(lab, number)
-    _steps_by_button(_stepper(lab, cells))
-    _looks(lab, number)
+def test_the_other_notebooks(lab):
+    for number in sorted(set(NUMBERS) - {"00", "03", "04", "13"}):
+        cells = _run(lab, number)
+        _steps_by_button(_stepper(lab, cells))
+        _looks(lab, number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from kvlab.checkpoint import find_model, require_model
+from kvlab.checkpoint import require_model
 from kvlab.decoder import Decoder, DecoderConfig
 from kvlab.exercises.telling import say
 from kvlab.tokenizer import TextStream
@@ -40,14 +40,6 @@ def load_model(*, undo_permutation: bool = True) -> Decoder:
         )
         return StandIn(undo_permutation)
     return decoder
-
-
-def model_is_here() -> bool:
-    """Whether the real model's file is on this computer."""
-    try:
-        return find_model() is not None
-    except OSError:
-        return False
 
 
 class StandIn(Decoder):
