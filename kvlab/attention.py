@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from kvlab.backends import BACKENDS
 from kvlab.kv_checks import KV_DTYPES
 from kvlab.online_softmax import TraceStep, online_softmax_trace
-from kvlab.paged_reference import blocks_used, reference_decode
+from kvlab.paged_reference import blocks_used
 
 __all__ = ["TraceStep", "attention_oracle", "online_softmax_trace", "paged_decode"]
 
 Q_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-
-# Best first: backend="auto" takes the first whose second entry says that it can run this query here.
-BACKENDS: dict[str, tuple[Callable[..., torch.Tensor], Callable[[torch.Tensor], bool]]] = {
-    "reference": (reference_decode, lambda q: True),
-}
 
 
 def attention_oracle(
@@ -64,6 +61,7 @@ def paged_decode(
     v_scale: float = 1.0,
     num_splits: int | None = None,
     backend: str = "auto",
+    debug: bool | None = None,
 ) -> torch.Tensor:
     """Attention of one new token a sequence over that sequence's KV, read through its block table.
 
@@ -80,10 +78,12 @@ def paged_decode(
         k_scale, v_scale: what stored K and V stand for is the stored number times this (float8 caches).
         num_splits: cut each walk into so many parts and merge them, as a split-KV kernel does; the result is
             the same up to rounding. None: the backend chooses.
-        backend: "auto" or one of `BACKENDS`.
+        backend: "auto" (Triton on a GPU, else the CPU path where it fits, else the reference) or one of
+            `BACKENDS`.
+        debug: check every length and block id. None: on a CPU, and on a GPU when KVLAB_DEBUG is set: there
+            the check waits for the device. Without it, a wrong id reads memory that is not the sequence's.
 
     Tables and lengths may be NumPy arrays, such as `BlockManager.block_table_array` gives.
-    They are read to check them; on a GPU that waits for the device.
 
     Returns:
         [S, Hq, D], of q's dtype.
@@ -96,8 +96,9 @@ def paged_decode(
     _check_shapes(q, k_cache, v_cache, block_tables, context_lens)
     _check_kinds(q, k_cache, v_cache, block_tables, context_lens)
     _check_options(window, num_splits)
-    _check_tables(block_tables, context_lens, k_cache, window)
-    return _backend(backend, q)(
+    if q.device.type == "cpu" or (os.environ.get("KVLAB_DEBUG", "0") != "0" if debug is None else debug):
+        _check_tables(block_tables, context_lens, k_cache, window)
+    return _backend(backend, q, k_cache, v_cache)(
         q,
         k_cache,
         v_cache,
@@ -111,17 +112,12 @@ def paged_decode(
     )
 
 
-def _backend(name: str, q: torch.Tensor) -> Callable[..., torch.Tensor]:
+def _backend(name: str, *tensors: torch.Tensor) -> Callable[..., torch.Tensor]:
     if name == "auto":
-        return next(decode for decode, can_run in BACKENDS.values() if can_run(q))
+        return next(backend.decode for backend in BACKENDS.values() if backend.suits(*tensors))
     if name not in BACKENDS:
         raise ValueError(f"there is no backend {name!r} here; there are: auto, {', '.join(BACKENDS)}.")
-    decode, can_run = BACKENDS[name]
-    if not can_run(q):
-        raise ValueError(
-            f"backend {name!r} cannot run {q.dtype} on {q.device}; backend='auto' picks one that can."
-        )
-    return decode
+    return BACKENDS[name].decode
 
 
 def _as_tensor(numbers: Any, q: torch.Tensor) -> torch.Tensor:
