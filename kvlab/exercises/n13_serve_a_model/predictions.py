@@ -6,7 +6,8 @@ PREDICTIONS = (
     Prediction(
         "13.reuse",
         "A's 44 tokens take blocks 0 to 10 and B's 36 take 11 to 19, of 24 blocks of 4. A stops after 7 "
-        "tokens, when both have grown into the last free blocks, and is released. Which block does B get next?",
+        "tokens, when both have grown into the last free blocks, and is released. Which block does B get "
+        "next?",
         0,
         "the free list is empty when A leaves, so its head is the first block of A's table: B writes where "
         "A's question stood.",
