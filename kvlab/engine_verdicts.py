@@ -56,7 +56,6 @@ class Sums:
             first = ceil_div(tokens * needed, self.length)
             last = ((tokens + 1) * needed - 1) // self.length
             # the engine divides in floating point, which may put an exact multiple one token lower
-            first += int(first / needed * self.length) < tokens
             last += int((last + 1) / needed * self.length) == tokens
             spans += [(first, last)] if first <= last else []
         if not self.plan.is_hybrid and tokens % self.plan.block_size == 0:

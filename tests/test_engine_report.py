@@ -68,6 +68,18 @@ def test_a_number_that_is_off_by_one_block_outside_the_budget_differs():
     assert verdicts(engine_report(half_block, QWEN))[:2] == ["note", "differs"]
 
 
+def test_a_token_lost_to_floating_point_is_forgiven():
+    """3,162 blocks / 49 * 784 is just below 50,592, and the engine logs it without its fraction."""
+    lost = 3_162
+    assert int(lost / 49 * 784) == lost * 16 - 1
+    size = lost * QWEN.block_bytes(16) / 2**30
+    text = (
+        f"Available KV cache memory: {size:.2f} GiB\nGPU KV cache size: {lost * 16 - 1:,} tokens\n"
+        f"Maximum concurrency for 784 tokens per request: {lost / 49:.2f}x\n"
+    )
+    assert verdicts(engine_report(text, QWEN))[:3] == ["agrees", "agrees", "agrees"]
+
+
 def test_the_wrong_factor_differs():
     report = engine_report(LINES.replace("12.99x", "13.01x"), QWEN)
     assert verdicts(report) == ["agrees", "agrees", "differs"]
