@@ -30,8 +30,8 @@ def test_a_million_writes_without_a_mismatch(block_size, dtype):
     lengths, written, copies, audits, forks = {}, 0, 0, 0, 0
     while written < WRITES_PER_SIZE:
         action = randomness.random()
-        if action < 0.9 or not lengths:
-            request_id = randomness.randrange(40)
+        if action < 0.85 or not lengths:
+            request_id = randomness.choice([*lengths, randomness.randrange(200)])
             count = randomness.choice([1, 1, 3, 7, 64, 500, 900])
             try:
                 growth = manager.append(request_id, count)
@@ -46,8 +46,8 @@ def test_a_million_writes_without_a_mismatch(block_size, dtype):
             lengths[request_id] = lengths.get(request_id, 0) + count
             written += count
             copies += len(growth.copies)
-        elif action < 0.95:
-            parent_id, child_id = randomness.choice(sorted(lengths)), randomness.randrange(40)
+        elif action < 0.93:
+            parent_id, child_id = randomness.choice(sorted(lengths)), randomness.randrange(200)
             if child_id not in lengths:
                 manager.fork(parent_id, child_id)
                 writer.fork(parent_id, child_id)
