@@ -1,6 +1,9 @@
 """Path data, the d of an SVG path, of the few shapes that the figures are made of."""
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=8192)  # a figure repeats few coordinates very often
 def num(value: float) -> str:
     """A coordinate in as few characters as it takes, to a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:g}"  # + 0.0 turns -0 into 0
@@ -8,15 +11,18 @@ def num(value: float) -> str:
 
 def rect(x: float, y: float, width: float, height: float, radius: float = 0) -> str:
     """Path data of a rectangle, rounded where radius > 0."""
+    return f"M{num(x + max(radius, 0))} {num(y)}{_outline(width, height, radius)}"
+
+
+@lru_cache(maxsize=1024)
+def _outline(width: float, height: float, radius: float) -> str:
+    """A rectangle's path after its first point."""
     if radius <= 0:
-        return f"M{num(x)} {num(y)}h{num(width)}v{num(height)}h{num(-width)}z"
+        return f"h{num(width)}v{num(height)}h{num(-width)}z"
     r = num(radius)
     across, down = num(width - 2 * radius), num(height - 2 * radius)
     back, up = num(2 * radius - width), num(2 * radius - height)
-    return (
-        f"M{num(x + radius)} {num(y)}h{across}q{r} 0 {r} {r}v{down}q0 {r}-{r} {r}"
-        f"h{back}q-{r} 0-{r}-{r}v{up}q0-{r} {r}-{r}z"
-    )
+    return f"h{across}q{r} 0 {r} {r}v{down}q0 {r}-{r} {r}h{back}q-{r} 0-{r}-{r}v{up}q0-{r} {r}-{r}z"
 
 
 def corner(x: float, y: float, size: float, radius: float) -> str:

@@ -91,7 +91,9 @@ class Canvas:
         )
         self.texts.append((first - step / 2, first + (len(text) - 0.5) * step, y, text))
         group = self._groups.setdefault((layer, "digits", (size, fill, weight, mono)), [])
-        group.extend((num(first + i * step), num(y), escape(c)) for i, c in enumerate(text))
+        down = num(y)
+        for i, character in enumerate(text):
+            group.append((num(first + i * step), down, character))
 
     def hatch(self, colour: str) -> str:
         """The paint of a hatched area: reserved but unused."""
@@ -144,5 +146,5 @@ def _element(key: tuple, parts: list) -> str:
     family = f' font-family="{MONO}"' if mono else ""
     return (
         f'<text x="{" ".join(xs)}" y="{" ".join(ys)}" font-size="{num(size)}" font-weight="{weight}" '
-        f'fill="{fill}" text-anchor="middle"{family}>{"".join(characters)}</text>'
+        f'fill="{fill}" text-anchor="middle"{family}>{escape("".join(characters))}</text>'
     )

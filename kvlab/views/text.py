@@ -1,11 +1,13 @@
 """Text in figures: made safe, and measured without a browser so that it fits."""
 
+import re
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
 
 def escape(text: object) -> str:
     """Text made safe for SVG content and attributes; control characters become a visible box."""
-    clean = "".join(
-        c if c >= " " and c != "\x7f" and not "\ud800" <= c <= "\udfff" else "□" for c in str(text)
-    )
+    clean = _UNSEEN.sub("□", str(text))
     return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvlab import Slot
@@ -26,12 +26,14 @@ def pool_of(figure):
     return PoolLayout(figure._tensor.num_blocks, figure._tensor.block_size, _POOL, must_show=figure._table)
 
 
+@settings(max_examples=25)
 @given(st.permutations(range(6)), st.integers(1, 7))
 def test_positions_are_located_by_walking(table, block_size):
     walked = [(entry, block, slot) for entry, block in enumerate(table) for slot in range(block_size)]
     assert [tuple(locate(table, block_size, t)) for t in range(len(walked))] == walked
 
 
+@settings(max_examples=25)
 @given(st.tuples(*[st.integers(1, 6)] * 5), st.data())
 def test_elements_and_strides_are_numpys(shape, data):
     tensor = Tensor(*shape)

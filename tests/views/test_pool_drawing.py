@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvlab.state import State
@@ -43,6 +43,7 @@ def expected_colours(state):
     return seen
 
 
+@settings(max_examples=60)
 @given(states())
 def test_every_slot_shows_exactly_its_requests(state):
     layout = PoolLayout(state.num_blocks, state.block_size, 0)
