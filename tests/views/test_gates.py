@@ -1,4 +1,4 @@
-"""What a redraw may weigh so that it paints at once: 25 kB and 100 elements, for 64 blocks of 16 slots too."""
+"""What a redraw may weigh so that it paints at once: 25 kB, 100 elements, for 64 blocks of 16 slots too."""
 
 import random
 
