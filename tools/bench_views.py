@@ -107,7 +107,9 @@ def open_page(browser_path: Path, home: Path):
     cells = [
         nbformat.v4.new_code_cell(SCENE + "\nfrom IPython.display import display\ndisplay(word, picture)")
     ]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), server.root / "bench.ipynb")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+    nbformat.write(notebook, server.root / "bench.ipynb")
     server.start(timeout=120)
     arguments = [
         "--disable-gpu",

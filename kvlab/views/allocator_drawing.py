@@ -47,7 +47,7 @@ class Scene:
         free_right = MARGIN + 128 + CHIP_STEP * first.num_blocks
         right = max(self.pool.right, self.tables.right, free_right) + MARGIN
         self.width = min(WIDTH, max(_LEAST_WIDTH, right))
-        self.legend_y = self.pool.bottom + (18 if not self.pool.hidden else 36)
+        self.legend_y = self.pool.bottom + (22 if not self.pool.hidden else 40)
 
 
 def draw_frame(
