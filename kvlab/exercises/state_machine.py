@@ -19,6 +19,7 @@ from kvlab.script import Operation
 Factory = Callable[[int, int], Any]
 POOLS = ((2, 2), (1, 1), (3, 2))  # (num_blocks, block_size) of the short sequences
 SHORT, LONG, EXAMPLES = 4, 40, 120
+COUNTS = (1, 2, 3, 5)  # tokens of one append in the long ones
 SECONDS = 1.0  # for one chunk of sequences
 CHUNK = 100
 HANGS = 4  # sequences that may run out of time before the search settles for what it has
@@ -108,11 +109,9 @@ class Search:
         from hypothesis.configuration import set_hypothesis_home_dir
         from hypothesis.errors import NoSuchExample
 
-        set_hypothesis_home_dir(
-            tempfile.gettempdir()
-        )  # nothing is kept, and nothing lands beside the notebook
+        set_hypothesis_home_dir(tempfile.gettempdir())  # nothing lands beside the notebook
         pools = st.tuples(st.integers(1, 6), st.integers(1, 4))
-        alphabet = st.sampled_from(self._alphabet("ABC", (1, 2, 3, 5)))
+        alphabet = st.sampled_from(self._alphabet("ABC", COUNTS))
         # Of a length drawn first: lists of their own accord stay at about five operations.
         operations = st.integers(0, LONG).flatmap(lambda n: st.lists(alphabet, min_size=n, max_size=n))
         settings = hypothesis.settings(
@@ -128,15 +127,29 @@ class Search:
             )
         except NoSuchExample:
             return None
-        return self._without_idle_steps(pool, sequence)
+        return self._shorter(pool, tuple(sequence))
 
-    def _without_idle_steps(self, pool: tuple[int, int], sequence: list[Operation]) -> Finding:
-        """Drop one operation at a time as long as what remains still fails."""
-        for number in reversed(range(len(sequence))):
-            shorter = sequence[:number] + sequence[number + 1 :]
-            if self.run(pool, shorter) is not None:
-                return self._without_idle_steps(pool, shorter)
-        return self.run(pool, sequence)
+    def _shorter(self, pool: tuple[int, int], sequence: tuple[Operation, ...]) -> Finding | None:
+        """What shrinking left, made shorter: all short sequences on this pool, then leave out and join."""
+        alphabet = self._alphabet("ABC", COUNTS)
+        for length in range(1, min(len(sequence), 3)):
+            for shorter in itertools.product(alphabet, repeat=length):
+                if self.run(pool, shorter) is not None:
+                    return self.run(pool, shorter)
+        tried = (shorter for shorter in _simpler(sequence, self.batch) if self.run(pool, shorter) is not None)
+        shorter = next(tried, None)
+        return self.run(pool, sequence) if shorter is None else self._shorter(pool, shorter)
+
+
+def _simpler(sequence: tuple[Operation, ...], batch: bool) -> Iterator[tuple[Operation, ...]]:
+    """The sequence with one operation left out, or with two appends of one request joined."""
+    for number in reversed(range(len(sequence))):
+        yield sequence[:number] + sequence[number + 1 :]
+    for first, second in itertools.combinations(range(len(sequence)), 2) if batch else ():
+        one, other = sequence[first], sequence[second]
+        if one.kind == other.kind == "append" and one.request_id == other.request_id:
+            joined = one._replace(count=one.count + other.count)
+            yield (*sequence[:first], joined, *sequence[first + 1 : second], *sequence[second + 1 :])
 
 
 def _possible(operation: Operation, tables: Any) -> bool:

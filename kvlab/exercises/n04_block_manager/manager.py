@@ -122,7 +122,7 @@ exercise = Exercise(
             )
             + "\n\n"
             + STUB,
-            says="after `append A 5",
+            says="after `append A 5`",
         ),
     ],
 )
