@@ -13,6 +13,7 @@ _EXPORTS = {
     "block_manager": ("BlockManager",),
     "block_table": ("BlockCopy", "Growth", "Slot"),
     "reservation": ("Reservation",),
+    "sizing": ("ModelShape",),
     "state": ("State", "Violation", "snapshot", "violations"),
     "script": ("Operation", "parse_script"),
     "recording": ("Frame", "record"),

@@ -88,13 +88,9 @@ class Decoder:
             raise ValueError("A step needs at least one request with its tokens.")
         for request_id, ids in tokens.items():
             self.check_tokens(request_id, ids, held=sequences.length(request_id))
-        counts = {request_id: len(ids) for request_id, ids in tokens.items()}
-        ids = torch.tensor(
-            [token for ids in tokens.values() for token in ids]
-        )  # [T], T = all tokens of the step
-        last = torch.tensor(list(counts.values())).cumsum(0) - 1  # [S], row of each request's last token
-
-        with sequences.step(counts) as batch:
+        with sequences.step(tokens) as batch:
+            last = torch.tensor(batch.counts).cumsum(0) - 1  # [S], row of each request's last token
+            ids = torch.tensor(batch.token_ids)  # [T], T = all tokens to compute
             cos, sin = self._rotation(batch.positions)  # each [T, 1, D / 2]
             x = self.weights.embedding[ids]  # [T, hidden]
             for number, layer in enumerate(self.weights.layers):

@@ -7,11 +7,12 @@ that is what the sentinels and the model's text show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
 
-from kvlab.block_table import BlockCopy, Slot
+from kvlab.block_table import BlockCopy, Growth, Slot
+from kvlab.prefix_cache import ExtraKeys
 
 SMALLEST_INTERFACE = (
     "append_slot",
@@ -37,30 +38,43 @@ def require_interface(manager) -> None:
 
 @contextmanager
 def grow(
-    manager, counts: Mapping[Hashable, int], copy: Callable[[Iterable[BlockCopy]], None]
-) -> Iterator[dict[Hashable, list[Slot]]]:
-    """Slots for `counts[request_id]` more tokens of each request; the body then writes their K and V.
+    manager,
+    tokens: Mapping[Hashable, Sequence[int]],
+    copy: Callable[[Iterable[BlockCopy]], None],
+    extra_keys: Mapping[Hashable, ExtraKeys],
+) -> Iterator[dict[Hashable, Growth]]:
+    """A slot for each of `tokens[request_id]`; the body then writes the K and V of those not cached.
 
     With a manager that can `reserve`, a clean exit commits the lengths and an exception rolls it all back.
     Any other manager grows token by token and keeps what it has grown when something fails. `copy` carries
     out the copies of copy-on-write, before the body writes anything.
     """
+    counts = {request_id: len(ids) for request_id, ids in tokens.items()}
     if hasattr(manager, "reserve"):
-        with manager.reserve(dict(counts)) as reservation:
-            slots = {}
+        with _reserve(manager, tokens, counts, extra_keys) as reservation:
+            growths = {}
             for request_id in counts:
                 growth = reservation[request_id]
-                slots[request_id] = [as_slot(slot, request_id, manager) for slot in growth.slots]
+                slots = [as_slot(slot, request_id, manager) for slot in growth.slots]
+                growths[request_id] = Growth(slots, growth.copies, growth.cached)
                 copy(growth.copies)
-            _check_slots(slots, counts)
-            yield slots
+            _check_slots(growths, counts)
+            yield growths
     else:
-        slots = {
-            request_id: [_append_slot(manager, request_id, copy) for _ in range(count)]
+        growths = {
+            request_id: Growth([_append_slot(manager, request_id, copy) for _ in range(count)], [])
             for request_id, count in counts.items()
         }
-        _check_slots(slots, counts)
-        yield slots
+        _check_slots(growths, counts)
+        yield growths
+
+
+def _reserve(manager, tokens, counts, extra_keys):
+    # Only a manager with a prefix cache can make use of the tokens' ids.
+    if getattr(manager, "prefix_cache", None) is None:
+        return manager.reserve(counts)
+    keys = {request_id: extra_keys[request_id] for request_id in tokens if request_id in extra_keys}
+    return manager.reserve({request_id: list(ids) for request_id, ids in tokens.items()}, keys=keys)
 
 
 def _append_slot(manager, request_id: Hashable, copy: Callable[[Iterable[BlockCopy]], None]) -> Slot:
@@ -85,12 +99,17 @@ def as_slot(value, request_id: Hashable, manager) -> Slot:
     return slot
 
 
-def _check_slots(slots: Mapping[Hashable, list[Slot]], counts: Mapping[Hashable, int]) -> None:
+def _check_slots(growths: Mapping[Hashable, Growth], counts: Mapping[Hashable, int]) -> None:
     holder: dict[tuple[int, int], Hashable] = {}
-    for request_id, given in slots.items():
-        if len(given) != counts[request_id]:
-            raise ManagerError(f"{request_id!r} needs {counts[request_id]} slots and got {len(given)}.")
-        for slot in given:
+    for request_id, growth in growths.items():
+        count = counts[request_id]
+        if len(growth.slots) != count:
+            raise ManagerError(f"{request_id!r} needs {count} slots and got {len(growth.slots)}.")
+        if not 0 <= growth.cached < count:
+            raise ManagerError(
+                f"{request_id!r} brings {count} tokens, {growth.cached} of them cached: one must be computed."
+            )
+        for slot in growth.slots[growth.cached :]:
             place = slot.block, slot.offset
             if place in holder:
                 raise ManagerError(

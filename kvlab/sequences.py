@@ -2,8 +2,9 @@
 
 Both classes have one interface. The decoder opens a step, and inside it, layer by layer, writes and attends:
 
-    with sequences.step({"A": 5, "B": 1}) as batch:     # how many new tokens each request brings
-        batch.positions                                 # [T], of all new tokens, A's first
+    with sequences.step({"A": [5, 7, 9], "B": [8]}) as batch:    # the new tokens of each request
+        batch.token_ids, batch.counts                   # those to compute, A's first, and how many of each
+        batch.positions                                 # [T], of the same
         batch.write(layer, k, v)                        # k, v [T, Hkv, D]
         batch.attend(layer, q)                          # q and result [T, Hq, D]
 
@@ -12,7 +13,7 @@ A clean exit makes the tokens part of the sequences; an exception leaves the seq
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from kvlab.attention import paged_decode
 from kvlab.kv_cache import ContiguousKVCache, PagedKVCache
 from kvlab.manager_steps import ManagerError, check_length, checked_table, grow, require_interface
 from kvlab.prefill import causal_attention
+from kvlab.prefix_cache import ExtraKeys
 from kvlab.weights import DecoderConfig
 
 
@@ -47,16 +49,16 @@ class ContiguousSequences:
         return self.caches[request_id].length if request_id in self.caches else 0
 
     @contextmanager
-    def step(self, counts: Mapping[Hashable, int]) -> Iterator[_ContiguousBatch]:
+    def step(self, tokens: Mapping[Hashable, Sequence[int]]) -> Iterator[_ContiguousBatch]:
         """One step of the decoder; see the top of this file."""
-        before = {request_id: self.length(request_id) for request_id in counts}
-        new = {request_id: self._new_cache() for request_id in counts if request_id not in self.caches}
+        before = {request_id: self.length(request_id) for request_id in tokens}
+        new = {request_id: self._new_cache() for request_id in tokens if request_id not in self.caches}
         present = self.caches | new
-        caches = [present[request_id] for request_id in counts]
+        caches = [present[request_id] for request_id in tokens]
         try:
-            yield _ContiguousBatch(caches, list(counts.values()))
+            yield _ContiguousBatch(caches, list(tokens.values()))
         except BaseException:
-            for request_id in counts.keys() & self.caches.keys():
+            for request_id in tokens.keys() & self.caches.keys():
                 self.caches[request_id] = self._copy(self.caches[request_id], before[request_id])
             raise
         self.caches |= new
@@ -91,17 +93,19 @@ class ContiguousSequences:
 
 
 class _ContiguousBatch:
-    def __init__(self, caches: list[ContiguousKVCache], counts: list[int]):
-        self._caches, self._counts = caches, counts
-        self.positions = _positions([cache.length for cache in caches], counts)  # [T]
+    def __init__(self, caches: list[ContiguousKVCache], tokens: list[Sequence[int]]):
+        self._caches = caches
+        self.counts = [len(ids) for ids in tokens]
+        self.token_ids = [token for ids in tokens for token in ids]
+        self.positions = _positions([cache.length for cache in caches], self.counts)  # [T]
 
     def write(self, layer: int, k: Tensor, v: Tensor) -> None:
-        parts = zip(self._caches, k.split(self._counts), v.split(self._counts), strict=True)
+        parts = zip(self._caches, k.split(self.counts), v.split(self.counts), strict=True)
         for cache, own_k, own_v in parts:
             cache.append(layer, own_k.to(cache.dtype), own_v.to(cache.dtype))  # each [own T, Hkv, D]
 
     def attend(self, layer: int, q: Tensor) -> Tensor:
-        parts = zip(self._caches, q.split(self._counts), strict=True)
+        parts = zip(self._caches, q.split(self.counts), strict=True)
         return torch.cat([causal_attention(own_q, *cache.get(layer)) for cache, own_q in parts])  # [T, Hq, D]
 
 
@@ -113,6 +117,10 @@ class PagedSequences:
             release, block_table, length, free_order, num_blocks, block_size. With `reserve`, a step is all or
             nothing; without, requests that were growing when a step failed must be released.
         backend: which `paged_decode` attends for requests that bring one token.
+
+    With a manager that caches prefixes, tokens whose K and V it finds are neither computed nor written;
+    `extra_keys[request_id]` says what else a new request's K and V depend on. `num_computed` counts the
+    tokens that were computed.
 
     Raises:
         TypeError: the manager lacks something. Later on, ManagerError: it returned what cannot be.
@@ -138,6 +146,8 @@ class PagedSequences:
             dtype,
             device,
         )
+        self.extra_keys: dict[Hashable, ExtraKeys] = {}
+        self.num_computed = 0
         self._lengths: dict[Hashable, int] = {}
         self._half_grown: set[Hashable] = set()
 
@@ -149,23 +159,26 @@ class PagedSequences:
         return self._lengths.get(request_id, 0)
 
     @contextmanager
-    def step(self, counts: Mapping[Hashable, int]) -> Iterator[_PagedBatch]:
+    def step(self, tokens: Mapping[Hashable, Sequence[int]]) -> Iterator[_PagedBatch]:
         """One step of the decoder; see the top of this file."""
-        for request_id in counts:
+        for request_id in tokens:
             self._check_before(request_id)
         try:
-            with grow(self.manager, counts, self.cache.copy) as slots:
+            with grow(self.manager, tokens, self.cache.copy, self.extra_keys) as growths:
                 parts = []
-                for request_id, count in counts.items():
-                    first = self.length(request_id)
-                    table = checked_table(self.manager, request_id, first + count)
-                    parts.append(_Part(first, count, table, slots[request_id]))
+                for request_id, ids in tokens.items():
+                    cached = growths[request_id].cached
+                    before = self.length(request_id)
+                    table = checked_table(self.manager, request_id, before + len(ids))
+                    slots = growths[request_id].slots[cached:]
+                    parts.append(_Part(before + cached, list(ids[cached:]), table, slots))
                 yield _PagedBatch(self.cache, self.backend, parts)
         except BaseException:
-            self._half_grown |= {request_id for request_id in counts if self._is_ahead(request_id)}
+            self._half_grown |= {request_id for request_id in tokens if self._is_ahead(request_id)}
             raise
-        for request_id, count in counts.items():
-            self._lengths[request_id] = self.length(request_id) + count
+        self.num_computed += sum(len(part.ids) for part in parts)
+        for request_id, ids in tokens.items():
+            self._lengths[request_id] = self.length(request_id) + len(ids)
             check_length(self.manager, request_id, self.length(request_id), is_new=False)
 
     def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
@@ -199,10 +212,10 @@ class PagedSequences:
 
 
 class _Part(NamedTuple):
-    """One request's share of a step."""
+    """One request's share of a step: the tokens to compute, from position `first` on."""
 
     first: int
-    count: int
+    ids: list[int]
     table: list[int]
     slots: list
 
@@ -210,16 +223,17 @@ class _Part(NamedTuple):
 class _PagedBatch:
     def __init__(self, cache: PagedKVCache, backend: str, parts: list[_Part]):
         self._cache, self._backend, self._parts = cache, backend, parts
-        self._counts = [part.count for part in parts]
-        self.positions = _positions([part.first for part in parts], self._counts)  # [T]
+        self.counts = [len(part.ids) for part in parts]
+        self.token_ids = [token for part in parts for token in part.ids]
+        self.positions = _positions([part.first for part in parts], self.counts)  # [T]
         flat = [block * cache.block_size + offset for part in parts for block, offset, _ in part.slots]
         self._slots = torch.tensor(flat)  # [T]
-        starts = torch.tensor([0, *self._counts]).cumsum(0).tolist()
-        self._prefills = [(start, part) for start, part in zip(starts, parts, strict=False) if part.count > 1]
-        singles = [(start, part) for start, part in zip(starts, parts, strict=False) if part.count == 1]
-        self._rows = torch.tensor(
-            [start for start, _ in singles], dtype=torch.long
-        )  # [S], rows with one query
+        starts = torch.tensor([0, *self.counts]).cumsum(0).tolist()
+        placed = list(zip(starts, parts, strict=False))
+        self._prefills = [(start, part) for start, part in placed if len(part.ids) > 1]
+        singles = [(start, part) for start, part in placed if len(part.ids) == 1]
+        rows = [start for start, _ in singles]
+        self._rows = torch.tensor(rows, dtype=torch.long)  # [S], rows with one query
         tables = [torch.tensor(part.table, dtype=torch.int32) for _, part in singles]
         if singles:
             padded = torch.nn.utils.rnn.pad_sequence(tables, batch_first=True, padding_value=-1)
@@ -238,7 +252,7 @@ class _PagedBatch:
                 q[self._rows], k, v, self._block_tables, self._context_lens, backend=self._backend
             )
         for start, part in self._prefills:
-            k, v = self._cache.gather(layer, part.table, part.first + part.count)  # each [L, Hkv, D]
-            rows = slice(start, start + part.count)
+            k, v = self._cache.gather(layer, part.table, part.first + len(part.ids))  # each [L, Hkv, D]
+            rows = slice(start, start + len(part.ids))
             out[rows] = causal_attention(q[rows], k, v)  # [own T, Hq, D]
         return out

@@ -335,18 +335,21 @@ class SideBySide:
         return self.members[request[0]].length(request[1])
 
     @contextmanager
-    def step(self, counts):
+    def step(self, tokens):
         own = {member: {} for member in self.members}
-        for (member, request_id), count in counts.items():
-            own[member][request_id] = count
+        for (member, request_id), ids in tokens.items():
+            own[member][request_id] = ids
         with ExitStack() as stack:
-            batches = [stack.enter_context(self.members[member].step(own[member])) for member in self.members]
-            yield SideBySideBatch(batches, [sum(counts.values()) for counts in own.values()])
+            yield SideBySideBatch(
+                [stack.enter_context(self.members[member].step(own[member])) for member in self.members]
+            )
 
 
 class SideBySideBatch:
-    def __init__(self, batches, sizes):
-        self.batches, self.sizes = batches, sizes
+    def __init__(self, batches):
+        self.batches, self.sizes = batches, [sum(batch.counts) for batch in batches]
+        self.counts = [count for batch in batches for count in batch.counts]
+        self.token_ids = [token for batch in batches for token in batch.token_ids]
         self.positions = torch.cat([batch.positions for batch in batches])
 
     def write(self, layer, k, v):
