@@ -39,6 +39,13 @@ def load_answer(id: str) -> Any:
     Raises:
         LookupError: no exercise has this id (the message suggests the nearest).
     """
+    answer, sentence = stored_answer(id)
+    say(sentence)
+    return answer
+
+
+def stored_answer(id: str) -> tuple[Any, str]:
+    """What `load_answer` gives, and the sentence that it says."""
     exercise = get(id)
     entry = store.load()["exercises"].get(id, {})
     text = entry.get("source")
@@ -48,19 +55,16 @@ def load_answer(id: str) -> Any:
             if entry.get("state") == PASSED
             else "you have not passed it yet"
         )
-        say(f"This uses kvlab's solution of {id}, not your own: {why}.")
-        return define(exercise, exercise.solution)
+        return _solution(exercise), f"This uses kvlab's solution of {id}, not your own: {why}."
     try:
         answer = _run(exercise, text)
     except Exception as error:
-        say(
+        return _solution(exercise), (
             f"This uses kvlab's solution of {id}: your kept answer no longer runs ({type(error).__name__}: "
             f"{error})."
             " Run its check again to keep it anew."
         )
-        return define(exercise, exercise.solution)
-    say(f"This uses your own answer to {id}, kept when it passed.")
-    return answer
+    return answer, f"This uses your own answer to {id}, kept when it passed."
 
 
 def ready(id: str, answer: Any, *, must_pass: bool = False) -> Any:
@@ -86,6 +90,10 @@ def ready(id: str, answer: Any, *, must_pass: bool = False) -> Any:
         return functools.wraps(answer)(lambda *args: guard.call(answer, *args))
     why = "does not pass yet" if state == FAILED else "is still open"
     say(f"`{exercise.name}` {why}, so this uses kvlab's solution. Come back when yours is ready.")
+    return define(exercise, exercise.solution)
+
+
+def _solution(exercise: Exercise) -> Any:
     return define(exercise, exercise.solution)
 
 

@@ -36,6 +36,7 @@ class Oracle:
             self._release(operation)
         else:
             self._fork(operation)
+        self._expect_counts()
 
     def _look(self, live: list) -> State:
         return snapshot(self.manager, live)
@@ -72,6 +73,8 @@ class Oracle:
         due = (table[:-1] if shared else table) + new
         slots = [(due[t // before.block_size], t % before.block_size) for t in range(length, length + count)]
         self._compare_slots(call, got[0], slots, batch, length)
+        if shared:
+            self._expect_copy(call, got[0], batch, table[-1], length)
         self.state = self._look([*dict.fromkeys([*before.tables, who])])
         why = f"{who} now has {length + count} tokens" + (", and its last block was shared" if shared else "")
         self._expect_tables({**before.tables, who: tuple(due)}, {**before.lengths, who: length + count}, why)
@@ -143,6 +146,25 @@ class Oracle:
             due = slots if batch else slots[0]
             why = f"token {length} is number {length % self.state.block_size} of its block"
             raise Wrong(f"{call} should return {show(due)}, because {why}; it returned {show(got)}")
+
+    def _expect_copy(self, call: str, got: Any, batch: bool, source: int, length: int) -> None:
+        first = getattr(got, "slots", got)[0] if batch else got
+        named = first[2] if isinstance(first, tuple) and len(first) > 2 else None
+        if named != source:
+            raise Wrong(
+                f"{call} should say copied_from={source}, because the {length % self.state.block_size} "
+                "tokens "
+                f"before it are there; it said {show(named)}"
+            )
+
+    def _expect_counts(self) -> None:
+        for block, count in enumerate(self.state.ref_counts or ()):
+            holders = self.state.holders(block)
+            if count != len(holders):
+                raise Wrong(
+                    f"the count of block {block} should be {len(holders)}, because it is in the table of "
+                    f"{' and '.join(map(str, holders)) or 'nobody'}; it is {show(count)}"
+                )
 
     def _expect_tables(self, tables: dict, lengths: dict, why: str) -> None:
         if dict(self.state.lengths) != dict(lengths):

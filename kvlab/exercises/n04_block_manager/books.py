@@ -29,19 +29,20 @@ def blocks_with(
 
 
 def books(blocks: Blocks) -> dict[str, Any]:
-    """The three parts of the books, as plain values."""
+    """The parts of the books, as plain values; counts only where blocks can be shared."""
+    counts = {"counts": list(blocks.counts)} if hasattr(blocks, "counts") else {}
     return {
         "tables": {request_id: list(table) for request_id, table in blocks.tables.items()},
         "lengths": dict(blocks.lengths),
         "free": list(blocks.free),
+        **counts,
     }
 
 
 def told(blocks: Blocks) -> str:
     """The books in words, for the start of a sentence."""
-    return (
-        f"B = {blocks.block_size}, tables {blocks.tables}, lengths {blocks.lengths}, free {list(blocks.free)}"
-    )
+    parts = (f"{part} {value}" for part, value in books(blocks).items())
+    return f"B = {blocks.block_size}, {', '.join(parts)}"
 
 
 def expect_books(blocks: Blocks, due: dict[str, Any], *, given: str, because: str) -> None:
