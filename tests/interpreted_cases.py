@@ -1,5 +1,7 @@
-"""The Triton kernel in the interpreter against the float64 oracle. test_triton_decode.py runs this file in a
-process of its own with TRITON_INTERPRET=1; alone: `TRITON_INTERPRET=1 python -m pytest tests/interpreted_cases.py`.
+"""The Triton kernel in the interpreter against the float64 oracle.
+
+test_triton_decode.py runs this file in a process of its own; to run it alone:
+`TRITON_INTERPRET=1 python -m pytest tests/interpreted_cases.py`.
 
 A program takes 15 to 40 ms here and a tile 8 ms more, so shapes are the smallest that can go wrong.
 """

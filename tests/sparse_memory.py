@@ -15,7 +15,8 @@ def far_apart(cache):
     if sys.platform != "linux":
         pytest.skip("needs Linux: memory that is reserved and not taken")
     assert len(cache) == 4 and cache.element_size() == 2
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE
+    no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)  # named since Python 3.13
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
     room = mmap.mmap(-1, 2 * 4 * BLOCK_STRIDE, flags=flags)
     storage = torch.from_numpy(np.frombuffer(room, dtype=np.int16)).view(cache.dtype)
     far = storage.as_strided(cache.shape, (BLOCK_STRIDE, *cache.stride()[1:]))
