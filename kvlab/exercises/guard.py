@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 SECONDS = 3.0  # a right answer takes microseconds; the rest is for a busy machine
-BUSY = 3  # when other programs take the processor, wait up to this many times as long
+BUSY = 4  # when other programs take the processor, wait up to this many times as long
 SLICE = 0.05  # the stop button is noticed between two slices
 PATIENCE = 2.0  # how long to go on raising Stopped before the thread is left behind
 

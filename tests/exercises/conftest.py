@@ -13,4 +13,4 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch):
-    monkeypatch.setattr(guard, "SECONDS", 0.6)
+    monkeypatch.setattr(guard, "SECONDS", 1.0)
