@@ -12,6 +12,7 @@ from kvlab.views.theme import CARD, FOCUS, INK, MUTED, STRONG
 
 _MOST_LETTERS = 4
 
+_PLAIN = {"fill": CARD, "stroke": STRONG, "stroke_width": 1.2}
 _BOX, _PLATE, _LABEL = 0, 3, 4
 
 
@@ -30,10 +31,14 @@ def draw_pool(
     of their slots.
     """
     wrong, cached = set(wrong), cached or {}
+    alike = not wrong and not cached
+    if alike:
+        canvas.path(layout.boxes, _BOX, **_PLAIN)
     for block in layout.shown:
         contents = blocks[block]
         kept = cached.get(block, 0) if contents.kind == "free" else 0
-        _draw_box(canvas, layout, block, block in wrong, kept)
+        if not alike:
+            _draw_box(canvas, layout, block, block in wrong, kept)
         _draw_header(canvas, layout, block, contents, paints, block in wrong, kept)
         draw_slots(canvas, layout, block, contents, paints, kept)
     if layout.hidden:
@@ -48,9 +53,9 @@ def _draw_box(canvas: Canvas, layout: PoolLayout, block: int, wrong: bool, kept:
     if wrong:
         canvas.path(data, _BOX, fill=CARD, stroke=FOCUS, stroke_width=2.5, stroke_dasharray="7 3")
     elif kept:
-        canvas.path(data, _BOX, fill=CARD, stroke=STRONG, stroke_width=1.2, stroke_dasharray="4 3")
+        canvas.path(data, _BOX, **_PLAIN, stroke_dasharray="4 3")
     else:
-        canvas.path(data, _BOX, fill=CARD, stroke=STRONG, stroke_width=1.2)
+        canvas.path(data, _BOX, **_PLAIN)
 
 
 def _draw_header(canvas, layout, block, contents, paints, wrong, kept) -> None:

@@ -1,7 +1,10 @@
 """Where the blocks of a pool go in a figure: as many columns as fit, rows of about equal length."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from math import ceil
+
+from kvlab.views.paths import rect
 
 WIDTH = 960
 MARGIN = 12
@@ -50,6 +53,7 @@ class PoolLayout:
         self.rows = ceil(len(self.shown) / most)
         self.columns = ceil(len(self.shown) / self.rows)
         self.top = top
+        self._corners = {block: self._place(i) for block, i in self._index.items()}
         self.bottom = top + self.rows * (self.lane + self.block_height) + (self.lane if tail else 0)
 
     def _size(self, num_blocks: int, lanes: bool) -> None:
@@ -74,9 +78,19 @@ class PoolLayout:
 
     def corner(self, block: int) -> tuple[float, float]:
         """The block's upper left corner."""
-        row, column = divmod(self._index[block], self.columns)
+        return self._corners[block]
+
+    def _place(self, index: int) -> tuple[float, float]:
+        row, column = divmod(index, self.columns)
         x = MARGIN + column * (self.block_width + self.column_gap)
         return x, self.top + self.lane + row * (self.lane + self.block_height)
+
+    @cached_property
+    def boxes(self) -> str:
+        """Path data of all boxes: most frames of a stepper draw the same."""
+        radius = 0 if self.crowded else self.radius
+        size = self.block_width, self.block_height
+        return "".join(rect(x, y, *size, radius) for x, y in self._corners.values())
 
     def row(self, block: int) -> int:
         """The row that the block is drawn in."""
