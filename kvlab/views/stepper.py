@@ -115,7 +115,7 @@ class Stepper(Picture):
         """Build the picture and the line of the current step and show them."""
         line = f"{escape(self.tell(self._step))} {escape(self._note)}".strip()
         self.picture.value = self.svg(uid=self._uid)
-        self.telling.value = f'<span style="font-weight:600;line-height:1.5">{line}</span>'
+        self.telling.value = f'<div style="font-weight:600;line-height:1.5">{line}</div>'
 
     # -- as a picture -------------------------------------------------------------------------------------
 
