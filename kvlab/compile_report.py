@@ -1,6 +1,6 @@
 """The Triton kernel compiled for GPUs that need not be here, and what its machine code says.
 
-In a terminal: `python -m kvlab compile-report`. In a notebook: `read_report()`, which does the same in another
+In a terminal: `python -m kvlab compile-report`. In a notebook: `read_report()`, which does it in another
 process: one process either interprets or compiles Triton's kernels, and talks to one driver.
 """
 
