@@ -55,8 +55,12 @@ def record(
 
 
 def _frames(operations: list[Operation], manager, call: Callable[..., Any]) -> Iterator[Frame]:
-    live: list[Hashable] = list(getattr(manager, "request_ids", list)())
-    state = snapshot(manager, live)
+    try:
+        state = call(snapshot, manager, list(getattr(manager, "request_ids", list)()))
+    except Exception as raised:
+        nothing = State(getattr(manager, "num_blocks", 0), getattr(manager, "block_size", 1), {}, {}, ())
+        yield Frame(0, None, nothing, "The manager cannot be read.", {}, [], [], _sentence(raised))
+        return
     yield Frame(0, None, state, "Before the first step.", {}, [], [])
     for step, operation in enumerate(operations, start=1):
         frame = _step(step, operation, manager, state, call)

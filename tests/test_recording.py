@@ -162,6 +162,19 @@ def test_a_broken_manager_yields_a_last_frame_that_shows_it(manager, script, say
     assert frames[-1].telling
 
 
+class NoFreeList(Small):
+    def free_order(self):
+        return None
+
+
+def test_a_manager_that_cannot_be_read_yields_one_frame_that_says_why():
+    (frame,) = record("append A", NoFreeList())
+    assert frame.error == "TypeError: free_order() returned None, not a list of block ids"
+    assert (frame.step, frame.state.num_blocks, frame.state.tables) == (0, 4, {})
+    (frame,) = record("append A", object())
+    assert frame.error.startswith("AttributeError")
+
+
 def test_every_call_can_be_put_under_a_limit():
     called = []
 
@@ -170,7 +183,7 @@ def test_every_call_can_be_put_under_a_limit():
         return function(*arguments)
 
     record("append A; release A", Small(), call=call)
-    assert called == ["append_slot", "snapshot", "release", "snapshot"]
+    assert called == ["snapshot", "append_slot", "snapshot", "release", "snapshot"]
 
 
 operations = st.one_of(
