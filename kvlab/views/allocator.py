@@ -30,7 +30,7 @@ class AllocatorStepper(Stepper):
         *,
         step: int = 0,
     ):
-        self.frames = _frames(script, manager)
+        self.frames = frames_of(script, manager)
         self._scene = Scene(self.frames)
         super().__init__(len(self.frames), step=step)
 
@@ -43,7 +43,8 @@ class AllocatorStepper(Stepper):
         return tell(self.frames, step)
 
 
-def _frames(script, manager) -> list[Frame]:
+def frames_of(script, manager) -> list[Frame]:
+    """The frames as given, or recorded from a script on a manager, a factory or, by default, ours."""
     if not isinstance(script, str) and script and all(isinstance(entry, Frame) for entry in script):
         return list(script)
     if not script:

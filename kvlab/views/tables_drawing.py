@@ -29,7 +29,7 @@ class TablesLayout:
     def __init__(self, paints: Mapping[Hashable, Paint], longest: int, top: float):
         self.ids = ids = list(paints)
         self.count = min(len(ids), MOST_ROWS)
-        self.name_width = max((_name_width(rid, paints[rid]) for rid in ids), default=_BOX)
+        self.name_width = max((name_width(rid, paints[rid]) for rid in ids), default=_BOX)
         self.start = self.name_width + _LENGTH + 24
         needed = self.start + CHIP_STEP * max(longest, 2) + 12
         self.columns = max(1, min(3, int((WIDTH - 2 * MARGIN) // needed), ceil(self.count / 4)))
@@ -57,7 +57,7 @@ class TablesLayout:
         return MARGIN + column * self.column_width, self.top + _HEAD + row * ROW
 
 
-def _name_width(request_id: Hashable, paint: Paint) -> float:
+def name_width(request_id: Hashable, paint: Paint) -> float:
     """Room for the label's box and, where the label is not the whole name, the name."""
     name = str(request_id)
     return _BOX if name == paint.label else _BOX + 6 + min(130, text_width(name, 11))
