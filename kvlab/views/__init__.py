@@ -9,8 +9,10 @@ _MODULE_OF = {
     "AddressTranslation": "address_translation",
     "AllocatorStepper": "allocator",
     "BlockMap": "block_map",
+    "Chart": "charts",
     "OnlineSoftmax": "online_softmax",
     "SentinelAudit": "sentinel_audit",
+    "SharingStepper": "sharing",
 }
 
 __all__ = sorted(_MODULE_OF)

@@ -2,9 +2,8 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from kvlab.block_table import BlockCopy, Slot
+from kvlab.block_table import BlockCopy
 from kvlab.recording import Frame
-from kvlab.state import State
 from kvlab.views.contents import is_block, read_blocks, request_ids
 from kvlab.views.legend import legend
 from kvlab.views.palette import Paint, paints
@@ -12,11 +11,11 @@ from kvlab.views.paths import arrow_head, route
 from kvlab.views.pool_drawing import draw_pool
 from kvlab.views.pool_layout import MARGIN, WIDTH, PoolLayout
 from kvlab.views.sentences import draw_sentence
-from kvlab.views.slot_drawing import ring
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP_STEP, TablesLayout, draw_free_list, draw_tables
 from kvlab.views.text import text_width
 from kvlab.views.theme import FOCUS, INK
+from kvlab.views.written import draw_written
 
 _TOP = 12
 _LEAST_WIDTH = 560
@@ -62,7 +61,7 @@ def draw_frame(
     draw_free_list(canvas, scene.free_top, frame.state, freed, wrong, scene.width - MARGIN)
     draw_pool(canvas, scene.pool, read_blocks(frame.state), scene.paints, wrong=wrong)
     for rid, slots in frame.slots.items():
-        _draw_written(canvas, scene, frame.state, rid, slots)
+        draw_written(canvas, scene.pool, scene.paints, frame.state, rid, slots)
     _draw_copies(canvas, scene.pool, frame.copies)
     legend(canvas, scene.legend_y, block_size=frame.state.block_size, shared=scene.shared, wrong=bool(wrong))
     if frame.error:
@@ -90,49 +89,6 @@ def _lit_entries(frame: Frame) -> dict[Hashable, set[int]]:
     if operation is not None and operation.kind == "fork":
         lit[operation.other] = set(range(len(frame.state.tables.get(operation.other, ()))))
     return lit
-
-
-def _draw_written(canvas: Canvas, scene: Scene, state: State, rid: Hashable, slots: list[Slot]) -> None:
-    """Ring the slots written in this step; an arrow names the tokens that arrive in each block."""
-    pool = scene.pool
-    position = state.lengths.get(rid, 0) - len(slots)
-    for block, offset, count, first in _runs(slots, position):
-        if not (pool.shows(block) and offset >= 0 and offset + count <= state.block_size):
-            continue
-        ring(canvas, pool, block, offset, count)
-        x, y = pool.slot_center(block, offset), pool.corner(block)[1]
-        start = y - (15 if pool.labelled else 9)
-        canvas.path(route([(x, start), (x, y - 4)]), 5, fill="none", stroke=FOCUS, stroke_width=1.8)
-        canvas.path(arrow_head(x, y, "down", 4 if pool.labelled else 3), 5, fill=FOCUS)
-        if pool.labelled:
-            _name_tokens(canvas, pool, block, x, scene.paints[rid].label, first, count)
-
-
-def _name_tokens(
-    canvas: Canvas, pool: PoolLayout, block: int, x: float, label: str, first: int, count: int
-) -> None:
-    """Name the arriving tokens beside their arrow, on the side and in the words that stay over the block."""
-    left, y = pool.corner(block)
-    right = left + pool.block_width + pool.column_gap
-    span = f"{first}" if count == 1 else f"{first}–{first + count - 1}"
-    words = f"{label}, token{'s' if count > 1 else ''} {span}"
-    room_right, room_left = right - x - 8, x - 8 - left
-    if text_width(words, 10.5, 700) > max(room_right, room_left):
-        words = f"{label} {span}"
-    to_left = text_width(words, 10.5, 700) > room_right and room_left > room_right
-    place, anchor = (x - 8, "end") if to_left else (x + 8, "start")
-    canvas.text(place, y - 5, words, 10.5, fill=FOCUS, weight=700, anchor=anchor)
-
-
-def _runs(slots: list[Slot], position: int) -> list[tuple[int, int, int, int]]:
-    """Neighbouring slots joined: (block, offset, count, first position)."""
-    runs: list[list[int]] = []
-    for i, slot in enumerate(slots):
-        if runs and runs[-1][0] == slot.block and runs[-1][1] + runs[-1][2] == slot.offset:
-            runs[-1][2] += 1
-        else:
-            runs.append([slot.block, slot.offset, 1, position + i])
-    return [tuple(run) for run in runs]
 
 
 def _draw_copies(canvas: Canvas, pool: PoolLayout, copies: Sequence[BlockCopy]) -> None:

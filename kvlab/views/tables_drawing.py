@@ -80,7 +80,7 @@ def draw_tables(
     for index, rid in enumerate(rows):
         x, y = layout.place(index)
         live = rid in state.tables
-        _draw_name(canvas, x, y, layout.name_width, rid, paints[rid], live)
+        draw_name(canvas, x, y, layout.name_width, rid, paints[rid], live)
         right = x + layout.name_width + _LENGTH
         canvas.digits(right, y + 15, state.lengths[rid] if live else "–", 12, weight=400, anchor="end")
         if live:
@@ -92,7 +92,8 @@ def draw_tables(
             canvas.text(MARGIN, layout.bottom - 6, note, 10.5, fill=MUTED)
 
 
-def _draw_name(canvas: Canvas, x: float, y: float, width: float, rid, paint: Paint, live: bool) -> None:
+def draw_name(canvas: Canvas, x: float, y: float, width: float, rid, paint: Paint, live: bool) -> None:
+    """A request's label in its colour, dashed once it has ended; its name where that is longer."""
     box = rect(x, y, _BOX, 22, 6)
     if live:
         canvas.path(box, fill=paint.fill)
