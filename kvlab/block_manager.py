@@ -77,26 +77,23 @@ class BlockManager(Books):
 
         Raises:
             OutOfBlocks: no free block is left and one is needed.
-            ValueError: the request is part of an open reservation.
+            ValueError: the request is part of an open reservation, or the token is no whole number.
         """
         table = self._tables.get(request_id)
         if table is None or self._reservations:
             return self._append_one(request_id, token)
         offset = table.length % self.block_size
-        copied_from = None
-        if offset and self._ref_counts[table.blocks[-1]] == 1:
-            block = table.blocks[-1]
-        elif not offset:
-            block = self._pool.take(request_id)
-            self._rows.set(table.row, len(table.blocks), block)
-            table.blocks.append(block)
-            self._pool.deliver()
-        else:
+        if self._ref_counts[table.blocks[-1]] > 1 if offset else not self._pool.free:
             return self._append_one(request_id, token)
+        # A token that is none raises here, before anything has changed.
+        link = None if table.chain is None else table.chain.push(token)
+        block = table.blocks[-1] if offset else self._open_block(request_id, table)
+        if link is not None:
+            self.prefix_cache.add(block, link)
         table.length += 1
-        if table.chain is not None:
-            self._remember(table, 1 if token is None else (token,))
-        return _new_tuple(Slot, (block, offset, copied_from))
+        if not offset:
+            self._pool.deliver()
+        return _new_tuple(Slot, (block, offset, None))
 
     def append(
         self, request_id: Hashable, tokens: int | Sequence[int], *, keys: ExtraKeys | None = None
@@ -196,6 +193,12 @@ class BlockManager(Books):
                 f"{len(self._tables)} requests hold blocks: release them before resetting the cache"
             )
         self.prefix_cache.clear()
+
+    def _open_block(self, request_id: Hashable, table: BlockTable) -> int:
+        block = self._pool.take(request_id)
+        self._rows.set(table.row, len(table.blocks), block)
+        table.blocks.append(block)
+        return block
 
     def _append_one(self, request_id: Hashable, token: int | None) -> Slot:
         return self.append(request_id, 1 if token is None else (token,)).slots[0]

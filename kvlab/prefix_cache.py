@@ -177,44 +177,66 @@ class PrefixCache:
 class TokenChain:
     """A request's tokens as far as hashing needs them: the last full block's link and what came after it.
 
-    Growing by one token costs one list append, and one hash when a block is full; nothing starts over.
+    Growing by one token costs one append to an array, and one hash when a block is full; nothing starts over.
     """
 
-    __slots__ = ("_cache", "_keys", "_link", "_num_links", "_pending")
+    __slots__ = ("_block_size", "_cache", "_keys", "_link", "_num_links", "_pending")
 
     def __init__(self, cache: PrefixCache, keys: ExtraKeys):
         self._cache = cache
+        self._block_size = cache.block_size
         self._keys = keys
         self._link: ChainLink | None = START
         self._num_links = 0
-        self._pending: list[int] = []
+        self._pending = array("q")
 
     def start_after(self, link: ChainLink, num_links: int) -> None:
         """The first `num_links` blocks were found in the cache; the last of them is `link`."""
         self._link, self._num_links = link, num_links
 
+    def push(self, token: int | None) -> ChainLink | None:
+        """One more token: the link of the block that it fills, if any. Without its id the chain is lost.
+
+        Raises:
+            ValueError: the token is no whole number of 64 bits; the chain is as it was.
+        """
+        if token is None or self._link is None:
+            self.lose()
+            return None
+        try:
+            self._pending.append(token)
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"token ids are whole numbers of 64 bits, not {token!r} ({error})") from None
+        return self._close_block() if len(self._pending) == self._block_size else None
+
     def extend(self, tokens: Sequence[int]) -> list[tuple[int, ChainLink]]:
         """(logical block, link) of each block that the tokens fill."""
         if self._link is None:
             return []
-        self._pending += tokens
         filled = []
-        size = self._cache.block_size
-        while len(self._pending) >= size:
-            extra = self._keys.of_block(self._num_links, size)
-            self._link = self._cache.follow(self._link, self._pending[:size], extra)
-            filled.append((self._num_links, self._link))
-            self._num_links += 1
-            del self._pending[:size]
+        start = 0
+        while start < len(tokens):
+            room = self._block_size - len(self._pending)
+            self._pending.extend(tokens[start : start + room])
+            start += room
+            if len(self._pending) == self._block_size:
+                filled.append((self._num_links, self._close_block()))
         return filled
 
     def lose(self) -> None:
         """Tokens were appended without their ids: from here on no block of the request can be hashed."""
         self._link = None
-        self._pending = []
+        self._pending = array("q")
 
     def copy(self) -> TokenChain:
         """The same chain for a fork of the request."""
         twin = TokenChain(self._cache, self._keys)
-        twin._link, twin._num_links, twin._pending = self._link, self._num_links, list(self._pending)
+        twin._link, twin._num_links, twin._pending = self._link, self._num_links, self._pending[:]
         return twin
+
+    def _close_block(self) -> ChainLink:
+        extra = self._keys.of_block(self._num_links, self._block_size)
+        self._link = self._cache.follow(self._link, self._pending, extra)
+        self._num_links += 1
+        self._pending = array("q")
+        return self._link

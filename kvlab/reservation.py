@@ -15,12 +15,14 @@ from kvlab.prefix_cache import ChainLink, ExtraKeys, TokenChain
 if TYPE_CHECKING:
     from kvlab.block_manager import BlockManager
 
+_NO_KEYS = ExtraKeys()
+
 
 @dataclass
 class Plan:
     """One request's share of a step, and what undoing it needs.
 
-    hits: blocks found in the prefix cache for a new request, with their links.
+    hits: blocks found in the prefix cache for a new request, with their links, in logical order.
     """
 
     request_id: Hashable
@@ -33,10 +35,8 @@ class Plan:
     copied: BlockCopy | None = None
     taken: Sequence[int] = ()
 
-    @property
-    def hit_blocks(self) -> list[int]:
-        """The blocks found in the prefix cache, in logical order."""
-        return [block for block, _ in self.hits]
+    def __post_init__(self):
+        self.hit_blocks = [block for block, _ in self.hits]
 
 
 def make_plans(
@@ -50,7 +50,7 @@ def make_plans(
         if count < 1:
             raise ValueError(f"request {request_id!r}: append at least 1 token, got {n!r}")
         table = manager._tables.get(request_id)
-        extra = keys.get(request_id, ExtraKeys())
+        extra = keys.get(request_id, _NO_KEYS)
         hits = []
         if table is None and manager.prefix_cache is not None and not isinstance(asked, int):
             hits = manager.prefix_cache.longest_prefix(asked, extra)
@@ -189,8 +189,9 @@ class Reservation(Mapping[Hashable, Growth]):
         plan.copied = self._copy_last_block(plan)
         more = -(-(table.length + plan.count) // size) - plan.num_blocks - len(plan.hits)
         new = [manager._pool.take(plan.request_id) for _ in range(more)]
-        table.blocks += plan.hit_blocks + new
-        manager._rows.write(table.row, plan.num_blocks, plan.hit_blocks + new)
+        if plan.hits or new:
+            table.blocks += plan.hit_blocks + new
+            manager._rows.write(table.row, plan.num_blocks, plan.hit_blocks + new)
         plan.taken = [plan.copied.destination, *new] if plan.copied else new
         slots = [
             Slot(table.blocks[position // size], position % size)

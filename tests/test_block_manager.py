@@ -226,7 +226,11 @@ def test_a_listener_that_raises_finds_and_leaves_sound_books():
         raise RuntimeError("the listener broke")
 
     manager = BlockManager(4, 4, on_event=listen)
-    for change in (lambda: manager.append("A", 6), lambda: manager.release("A")):
+    for change in (
+        lambda: manager.append("A", 4),
+        lambda: manager.append_slot("A"),
+        lambda: manager.release("A"),
+    ):
         with pytest.raises(RuntimeError, match="the listener broke"):
             change()
         manager.check()

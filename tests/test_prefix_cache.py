@@ -241,3 +241,31 @@ def test_token_ids_must_be_whole_numbers(wrong):
     with pytest.raises(ValueError, match="request 'A': token ids are whole numbers"):
         manager.append("A", wrong)
     assert manager.request_ids() == []
+
+
+@pytest.mark.parametrize("length", [3, 4, 5])
+@pytest.mark.parametrize("wrong", ["a", 1.5, 2**63])
+def test_a_single_token_that_is_none_changes_nothing(length, wrong):
+    """Whether it would open a block, fill one, or neither."""
+    manager = caching(8, 4)
+    manager.append("A", tokens(length))
+    before = manager.block_table("A"), manager.length("A"), manager.free_order()
+    with pytest.raises(ValueError, match="token ids are whole numbers of 64 bits"):
+        manager.append_slot("A", wrong)
+    assert (manager.block_table("A"), manager.length("A"), manager.free_order()) == before
+    for token in tokens(9 - length, first=length):
+        manager.append_slot("A", token)
+    assert manager.append("B", tokens(9)).cached == 8
+
+
+def test_hashing_a_request_token_by_token_hashes_each_block_once():
+    hashed = []
+
+    def counting(parent, content):
+        hashed.append(content)
+        return toy_hash(parent, content)
+
+    manager = caching(40, 4, block_hash=counting)
+    for token in tokens(100):
+        manager.append_slot("A", token)
+    assert len(hashed) == 25 and len(set(map(len, hashed))) == 1
