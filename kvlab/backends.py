@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -24,7 +25,10 @@ def _triton(*tensors: torch.Tensor, **options) -> torch.Tensor:
         if error.name != "triton":
             raise
         raise ValueError("backend 'triton' needs Triton, which exists for Linux only.") from error
-    return triton_decode(*tensors, **options)
+    q = tensors[0]
+    # Triton launches on the current GPU, which need not be the one that holds the tensors.
+    with torch.cuda.device(q.device) if q.is_cuda else nullcontext():
+        return triton_decode(*tensors, **options)
 
 
 def _triton_suits(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor) -> bool:

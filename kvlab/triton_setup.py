@@ -49,7 +49,7 @@ def check_fp8(kv_dtype: torch.dtype, capability: tuple[int, int]) -> None:
 
 
 def default_config(head_dim: int, rows: int, compute_bytes: int) -> tuple[int, int, int]:
-    """One of `CONFIGS`: K and V of a tile are 32 KiB at most, and tests/test_compile_report.py finds no spills.
+    """One of `CONFIGS`: K and V of a tile take 32 KiB of shared memory at most, a stage.
 
     rows: query heads that one program computes. compute_bytes: of a number in the products, 2 or 4; float32
     products run without matrix instructions, and they and many rows need twice the threads for their sums.
