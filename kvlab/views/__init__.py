@@ -11,6 +11,7 @@ _MODULE_OF = {
     "BlockMap": "block_map",
     "Chart": "charts",
     "OnlineSoftmax": "online_softmax",
+    "PrefixCacheStepper": "prefix_stepper",
     "SentinelAudit": "sentinel_audit",
     "SharingStepper": "sharing",
 }
