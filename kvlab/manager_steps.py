@@ -7,7 +7,7 @@ that is what the sentinels and the model's text show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
 
@@ -40,33 +40,31 @@ def require_interface(manager) -> None:
 def grow(
     manager,
     tokens: Mapping[Hashable, Sequence[int]],
-    copy: Callable[[Iterable[BlockCopy]], None],
+    copy: Callable[[list[BlockCopy]], None],
     extra_keys: Mapping[Hashable, ExtraKeys],
 ) -> Iterator[dict[Hashable, Growth]]:
     """A slot for each of `tokens[request_id]`; the body then writes the K and V of those not cached.
 
     With a manager that can `reserve`, a clean exit commits the lengths and an exception rolls it all back.
-    Any other manager grows token by token and keeps what it has grown when something fails. `copy` carries
-    out the copies of copy-on-write, before the body writes anything.
+    Any other manager grows token by token and keeps what it has grown when something fails. `copy` is called
+    once, with all copies of copy-on-write in order, before the body writes anything.
     """
     counts = {request_id: len(ids) for request_id, ids in tokens.items()}
     if hasattr(manager, "reserve"):
         with _reserve(manager, tokens, counts, extra_keys) as reservation:
-            growths = {}
-            for request_id in counts:
-                growth = reservation[request_id]
-                slots = [as_slot(slot, request_id, manager) for slot in growth.slots]
-                growths[request_id] = Growth(slots, growth.copies, growth.cached)
-                copy(growth.copies)
+            growths = {r: _as_growth(reservation[r], r, manager) for r in counts}
             _check_slots(growths, counts)
+            copy(_all_copies(growths))
             yield growths
     else:
-        growths = {
-            request_id: Growth([_append_slot(manager, request_id, copy) for _ in range(count)], [])
-            for request_id, count in counts.items()
-        }
+        growths = {r: _append_slots(manager, r, count) for r, count in counts.items()}
         _check_slots(growths, counts)
+        copy(_all_copies(growths))
         yield growths
+
+
+def _all_copies(growths: Mapping[Hashable, Growth]) -> list[BlockCopy]:
+    return [copy for growth in growths.values() for copy in growth.copies]
 
 
 def _reserve(manager, tokens, counts, extra_keys):
@@ -77,11 +75,15 @@ def _reserve(manager, tokens, counts, extra_keys):
     return manager.reserve({request_id: list(ids) for request_id, ids in tokens.items()}, keys=keys)
 
 
-def _append_slot(manager, request_id: Hashable, copy: Callable[[Iterable[BlockCopy]], None]) -> Slot:
-    slot = as_slot(manager.append_slot(request_id), request_id, manager)
-    if slot.copied_from is not None:
-        copy([BlockCopy(slot.copied_from, slot.block, slot.offset)])
-    return slot
+def _as_growth(growth: Growth, request_id: Hashable, manager) -> Growth:
+    slots = [as_slot(slot, request_id, manager) for slot in growth.slots]
+    return Growth(slots, [BlockCopy(*copy) for copy in growth.copies], growth.cached)
+
+
+def _append_slots(manager, request_id: Hashable, count: int) -> Growth:
+    slots = [as_slot(manager.append_slot(request_id), request_id, manager) for _ in range(count)]
+    copies = [BlockCopy(s.copied_from, s.block, s.offset) for s in slots if s.copied_from is not None]
+    return Growth(slots, copies)
 
 
 def as_slot(value, request_id: Hashable, manager) -> Slot:

@@ -21,92 +21,15 @@ import torch
 from torch import Tensor
 
 from kvlab.attention import paged_decode
-from kvlab.kv_cache import ContiguousKVCache, PagedKVCache
+from kvlab.block_table import BlockCopy
+from kvlab.contiguous_sequences import ContiguousSequences, new_positions
+from kvlab.kv_cache import PagedKVCache
 from kvlab.manager_steps import ManagerError, check_length, checked_table, grow, require_interface
 from kvlab.prefill import causal_attention
 from kvlab.prefix_cache import ExtraKeys
 from kvlab.weights import DecoderConfig
 
-
-def _positions(firsts: list[int], counts: list[int]) -> Tensor:
-    return torch.cat([torch.arange(f, f + n) for f, n in zip(firsts, counts, strict=True)])  # [T]
-
-
-class ContiguousSequences:
-    """Each sequence has K and V tensors of its own that grow by concatenation: the baseline before paging."""
-
-    def __init__(
-        self, config: DecoderConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
-    ):
-        self.config, self.dtype, self.device = config, dtype, device
-        self.caches: dict[Hashable, ContiguousKVCache] = {}
-
-    def request_ids(self) -> list[Hashable]:
-        return list(self.caches)
-
-    def length(self, request_id: Hashable) -> int:
-        """Tokens of the request so far; 0 for one that is not there."""
-        return self.caches[request_id].length if request_id in self.caches else 0
-
-    @contextmanager
-    def step(self, tokens: Mapping[Hashable, Sequence[int]]) -> Iterator[_ContiguousBatch]:
-        """One step of the decoder; see the top of this file."""
-        before = {request_id: self.length(request_id) for request_id in tokens}
-        new = {request_id: self._new_cache() for request_id in tokens if request_id not in self.caches}
-        present = self.caches | new
-        caches = [present[request_id] for request_id in tokens]
-        try:
-            yield _ContiguousBatch(caches, list(tokens.values()))
-        except BaseException:
-            for request_id in tokens.keys() & self.caches.keys():
-                self.caches[request_id] = self._copy(self.caches[request_id], before[request_id])
-            raise
-        self.caches |= new
-
-    def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
-        """A second request with the parent's tokens, and a copy of all its K and V. KeyError, ValueError."""
-        if child_id in self.caches:
-            raise ValueError(f"Request {child_id!r} is there already: release it first.")
-        parent = self._cache(parent_id)
-        self.caches[child_id] = self._copy(parent, parent.length)
-
-    def release(self, request_id: Hashable) -> None:
-        """Forget the request. KeyError if it is not there."""
-        self._cache(request_id)
-        del self.caches[request_id]
-
-    def _cache(self, request_id: Hashable) -> ContiguousKVCache:
-        if request_id not in self.caches:
-            raise KeyError(f"no request {request_id!r}: these are here: {self.request_ids()}")
-        return self.caches[request_id]
-
-    def _new_cache(self) -> ContiguousKVCache:
-        c = self.config
-        return ContiguousKVCache(c.num_layers, c.num_kv_heads, c.head_dim, self.dtype, self.device)
-
-    def _copy(self, cache: ContiguousKVCache, length: int) -> ContiguousKVCache:
-        copy = self._new_cache()
-        for layer in range(self.config.num_layers):
-            k, v = cache.get(layer)
-            copy.append(layer, k[:length], v[:length])
-        return copy
-
-
-class _ContiguousBatch:
-    def __init__(self, caches: list[ContiguousKVCache], tokens: list[Sequence[int]]):
-        self._caches = caches
-        self.counts = [len(ids) for ids in tokens]
-        self.token_ids = [token for ids in tokens for token in ids]
-        self.positions = _positions([cache.length for cache in caches], self.counts)  # [T]
-
-    def write(self, layer: int, k: Tensor, v: Tensor) -> None:
-        parts = zip(self._caches, k.split(self.counts), v.split(self.counts), strict=True)
-        for cache, own_k, own_v in parts:
-            cache.append(layer, own_k.to(cache.dtype), own_v.to(cache.dtype))  # each [own T, Hkv, D]
-
-    def attend(self, layer: int, q: Tensor) -> Tensor:
-        parts = zip(self._caches, q.split(self.counts), strict=True)
-        return torch.cat([causal_attention(own_q, *cache.get(layer)) for cache, own_q in parts])  # [T, Hq, D]
+__all__ = ["ContiguousSequences", "PagedSequences"]
 
 
 class PagedSequences:
@@ -121,6 +44,9 @@ class PagedSequences:
     With a manager that caches prefixes, tokens whose K and V it finds are neither computed nor written;
     `extra_keys[request_id]` says what else a new request's K and V depend on. `num_computed` counts the
     tokens that were computed.
+
+    `copies` are those that copy-on-write asked for in the last step, carried out in one call before anything
+    was written; `bytes_copied` counts the bytes of K and V that they have moved in all steps.
 
     Raises:
         TypeError: the manager lacks something. Later on, ManagerError: it returned what cannot be.
@@ -148,6 +74,8 @@ class PagedSequences:
         )
         self.extra_keys: dict[Hashable, ExtraKeys] = {}
         self.num_computed = 0
+        self.copies: list[BlockCopy] = []
+        self.bytes_copied = 0
         self._lengths: dict[Hashable, int] = {}
         self._half_grown: set[Hashable] = set()
 
@@ -158,13 +86,21 @@ class PagedSequences:
         """Tokens of the request whose K and V are written; 0 for one that is not there."""
         return self._lengths.get(request_id, 0)
 
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of the blocks that the requests hold now, each block once."""
+        tables = (self.manager.block_table(request_id) for request_id in self.request_ids())
+        return (
+            len({block for table in tables for block in table}) * self._bytes_a_slot * self.cache.block_size
+        )
+
     @contextmanager
     def step(self, tokens: Mapping[Hashable, Sequence[int]]) -> Iterator[_PagedBatch]:
         """One step of the decoder; see the top of this file."""
         for request_id in tokens:
             self._check_before(request_id)
         try:
-            with grow(self.manager, tokens, self.cache.copy, self.extra_keys) as growths:
+            with grow(self.manager, tokens, self._carry_out, self.extra_keys) as growths:
                 parts = []
                 for request_id, ids in tokens.items():
                     cached = growths[request_id].cached
@@ -193,6 +129,15 @@ class PagedSequences:
         self.manager.release(request_id)
         self._lengths.pop(request_id, None)
         self._half_grown.discard(request_id)
+
+    def _carry_out(self, copies: list[BlockCopy]) -> None:
+        self.cache.copy(copies)
+        self.copies = copies
+        self.bytes_copied += sum(copy.num_slots for copy in copies) * self._bytes_a_slot
+
+    @property
+    def _bytes_a_slot(self) -> int:
+        return self.cache.nbytes // (self.cache.num_blocks * self.cache.block_size)
 
     def _is_ahead(self, request_id: Hashable) -> bool:
         """Whether the manager has counted tokens of the failed step, since it cannot roll back."""
@@ -225,7 +170,7 @@ class _PagedBatch:
         self._cache, self._backend, self._parts = cache, backend, parts
         self.counts = [len(part.ids) for part in parts]
         self.token_ids = [token for part in parts for token in part.ids]
-        self.positions = _positions([part.first for part in parts], self.counts)  # [T]
+        self.positions = new_positions([part.first for part in parts], self.counts)  # [T]
         flat = [block * cache.block_size + offset for part in parts for block, offset, _ in part.slots]
         self._slots = torch.tensor(flat)  # [T]
         starts = torch.tensor([0, *self.counts]).cumsum(0).tolist()

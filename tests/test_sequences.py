@@ -188,6 +188,28 @@ def test_whichever_of_a_fork_writes_first_both_equal_their_contiguous_twins(mana
     assert_equal_steps(decoder, pair, {"A": [12, 13], "C": [14]})
 
 
+@pytest.mark.parametrize("manager", [BlockManager, OneByOne])
+def test_all_copies_of_a_step_are_one_call(manager):
+    """Two families of forks share partial blocks of 3 and 1 tokens: one copy for each member but the last."""
+    decoder = small_decoder()
+    contiguous, paged = pair = both(decoder, manager(20, 4))
+    assert_equal_steps(decoder, pair, {"A": PROMPT, "B": PROMPT[:1]})
+    for sequences in pair:
+        for parent, child in ("AC", "AD", "BE"):
+            sequences.fork(parent, child)
+    calls, copy = [], paged.cache.copy
+    paged.cache.copy = lambda copies: calls.append(list(copies)) or copy(copies)
+    assert paged.bytes_held == 3 * paged.cache.nbytes // 20
+    assert_equal_steps(decoder, pair, {name: [1, 2] for name in "ABCDE"})
+    assert calls == [paged.copies] and [copy.num_slots for copy in paged.copies] == [3, 1, 3]
+    token_bytes = paged.cache.nbytes // (20 * 4)
+    assert paged.bytes_copied == 7 * token_bytes
+    assert contiguous.bytes_copied == (7 + 7 + 1) * token_bytes
+    assert contiguous.bytes_held == (3 * 9 + 2 * 3) * token_bytes
+    assert_equal_steps(decoder, pair, {"A": [1]})
+    assert paged.copies == [] and len(calls) == 2
+
+
 def test_a_lost_copy_would_be_seen():
     """The bug that the fork test stands against: without the copy the child's context has a hole."""
     decoder = small_decoder()
