@@ -6,7 +6,7 @@ from kvlab.views.palette import Paint
 from kvlab.views.paths import rect
 from kvlab.views.pool_layout import MARGIN
 from kvlab.views.prefix_layout import QUEUE_BOX, PrefixLayout
-from kvlab.views.prefix_rows import draw_rows
+from kvlab.views.prefix_rows import KNOWN_HASH, UNKNOWN_HASH, draw_rows
 from kvlab.views.prefix_steps import PrefixFrame
 from kvlab.views.prefix_telling import short_hash, sum_up
 from kvlab.views.prompt_tokens import Token
@@ -59,11 +59,9 @@ def _draw_queue(canvas: Canvas, layout: PrefixLayout, frame: PrefixFrame) -> Non
     canvas.text(MARGIN, y + 17, "free queue: taken first", 10.5, fill=MUTED)
     free, room = frame.state.free, layout.queue_room
     texts = _texts(frame)
-    shown = (
-        list(free)
-        if len(free) <= room
-        else [*free[: room // 2], None, *free[len(free) - room + room // 2 + 1 :]]
-    )
+    shown = list(free)
+    if len(free) > room:
+        shown[room // 2 : len(free) - room + room // 2 + 1] = [None]
     for place, block in enumerate(shown):
         if block is None:
             x, top = layout.queue_box(place)
@@ -111,8 +109,8 @@ def _draw_legend(canvas: Canvas, layout: PrefixLayout) -> None:
         ("computed", {"fill": paint.fill, "stroke": EDGE}),
         ("hit: found, nothing to compute", {"fill": paint.fill, "fill_opacity": ".16", "stroke": paint.fill}),
         ("free, content kept", KEPT),
-        ("a hash that can be found", {"fill": CARD, "stroke": INK, "stroke_width": 1.6}),
-        ("a hash that no block holds", {"fill": CARD, "stroke": STRONG, "stroke_dasharray": "3 2"}),
+        ("a hash that can be found", KNOWN_HASH),
+        ("a hash that no block holds", UNKNOWN_HASH),
     )
     for words, style in entries:
         canvas.path(rect(x + 0.5, y - 10.5, 13, 13, 3 if "hash" not in words else 6), **style)

@@ -13,8 +13,9 @@ QUEUE_BOX = 54
 
 _NAME, _TOP = 58, 8
 _GAP = 16
-_LEAST, _MOST = 104, 176
-_QUEUE_LEAST, _QUEUE_MOST, _QUEUE_GAP = 84, 122, 8
+_MOST_BLOCKS = 20  # more would make a redraw slow
+_LEAST, _MOST = 132, 200
+_QUEUE_LEAST, _QUEUE_MOST, _QUEUE_GAP, _MOST_QUEUED = 100, 122, 8, 8
 
 
 class PrefixLayout:
@@ -32,7 +33,7 @@ class PrefixLayout:
         longest = max(1, max(-(-length // self.block_size) for length in lengths))
         room = WIDTH - 2 * MARGIN - _NAME
         most = int((room + _GAP) // (_LEAST + _GAP))
-        self.num_columns = min(longest, most)
+        self.num_columns = min(longest, most, _MOST_BLOCKS // len(self.ids))
         self.box_width = min(_MOST, (room + _GAP) / self.num_columns - _GAP)
         self.pitch = self.box_width + _GAP
         self.left = MARGIN + _NAME
@@ -40,9 +41,9 @@ class PrefixLayout:
         self.queue_title = _TOP + len(self.ids) * ROW + 16
         self.queue_top = self.queue_title + 26
         usable = WIDTH - 2 * MARGIN
-        slots = min(max(len(frame.state.free) for frame in frames), 10)
+        slots = min(max(len(frame.state.free) for frame in frames), _MOST_QUEUED)
         self.queue_width = min(_QUEUE_MOST, max(_QUEUE_LEAST, (usable + 8) / max(slots, 1) - _QUEUE_GAP))
-        self.queue_room = int((usable + _QUEUE_GAP) // (self.queue_width + _QUEUE_GAP))
+        self.queue_room = _MOST_QUEUED
         self.legend_y = self.queue_top + QUEUE_BOX + 26
         self.width = WIDTH
         self.height = self.legend_y + 10

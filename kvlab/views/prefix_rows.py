@@ -12,13 +12,16 @@ from kvlab.views.prefix_telling import short_hash
 from kvlab.views.prompt_tokens import Token
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import draw_name
-from kvlab.views.text import clip_text, text_width
+from kvlab.views.text import clip_text
 from kvlab.views.theme import CARD, EDGE, FOCUS, INK, LINE, MUTED, STRONG
 
 PILL_WIDTH = 40
 TILE_TOP, TILE = 20, 22
+KNOWN_HASH = {"fill": CARD, "stroke": INK, "stroke_width": 1.6}
+UNKNOWN_HASH = {"fill": CARD, "stroke": STRONG, "stroke_dasharray": "3 2"}
 
 _HEAD_SIZE = 10.5
+_SHORT = 3  # comparisons up to this length share one element
 
 
 def draw_rows(canvas: Canvas, layout: PrefixLayout, frame: PrefixFrame) -> None:
@@ -55,13 +58,8 @@ def _draw_box(canvas, layout, frame, row, rid, column) -> None:
     hit = column < frame.found.get(rid, 0) // layout.block_size
     ringed = acted and bool(frame.touched) and hit
     if ringed:
-        canvas.path(
-            rect(x - 2.5, y - 2.5, layout.box_width + 5, BOX + 5, 10),
-            1,
-            fill="none",
-            stroke=FOCUS,
-            stroke_width=2,
-        )
+        outer = rect(x - 2.5, y - 2.5, layout.box_width + 5, BOX + 5, 10)
+        canvas.path(outer, 1, fill="none", stroke=FOCUS, stroke_width=2)
     live = rid in frame.state.tables
     dashed = {} if live else {"stroke_dasharray": "4 3"}
     canvas.path(rect(x, y, layout.box_width, BOX, 8), fill=CARD, stroke=STRONG, stroke_width=1.2, **dashed)
@@ -149,10 +147,8 @@ def _draw_chain(canvas: Canvas, layout: PrefixLayout, frame: PrefixFrame, row: i
             canvas.text(x, y + 12, "not full: no hash", 10, fill=MUTED)
             continue
         known = any(link.proof == chain[column].proof for link in frame.contents.values())
-        look = {"fill": CARD, "stroke": INK if known else STRONG, "stroke_width": 1.6 if known else 1}
-        canvas.path(
-            rect(x, y, PILL_WIDTH, PILL, 8), 2, **look, **({} if known else {"stroke_dasharray": "3 2"})
-        )
+        look = KNOWN_HASH if known else UNKNOWN_HASH
+        canvas.path(rect(x, y, PILL_WIDTH, PILL, 8), 2, **look)
         canvas.digits(x + PILL_WIDTH / 2, y + 12.3, short_hash(chain[column]), 10.5, fill=INK, mono=True)
         stem = x + PILL_WIDTH / 2
         canvas.path(route([(stem, layout.row(row) + BOX), (stem, y - 3)]), **style)
@@ -161,9 +157,11 @@ def _draw_chain(canvas: Canvas, layout: PrefixLayout, frame: PrefixFrame, row: i
         canvas.path(route([(start, middle), (x - 3, middle)]), **style)
         canvas.path(arrow_head(x, middle, "right", 3), fill=STRONG)
         words = compare(frame, layout.ids[:row], rid, column)
-        if words:
-            room = layout.pitch - 6
-            canvas.text(x + 2, y + PILL + 12, clip_text(words, room, 10, 600), 10, fill=INK, weight=600)
+        if len(words) > _SHORT:
+            words = clip_text(words, layout.pitch - 6, 10, 600)
+            canvas.text(x + 2, y + PILL + 12, words, 10, fill=INK, weight=600)
+        else:
+            canvas.digits(x + 2, y + PILL + 12, words, 10, anchor="start", mono=True)
     canvas.text(layout.left - 18, middle + 4, "∅", 12, fill=MUTED, anchor="end")
 
 
@@ -180,8 +178,3 @@ def compare(frame: PrefixFrame, others: Sequence[Hashable], rid: Hashable, colum
         if theirs.tokens == link.tokens:
             return f"≠ {other}, though same tokens"
     return f"≠ {beside[0][0]}" if beside else ""
-
-
-def fits(words: str, width: float) -> bool:
-    """Whether a text of the rows fits a width."""
-    return text_width(words, 10, 600) <= width

@@ -92,7 +92,7 @@ class PrefixCacheStepper(Stepper):
         """Give a request another prompt and run the script again. What is no prompt is said in the figure."""
         if prompt == self.prompts[request_id] and self._problem is None:
             return
-        self._problem = _problem(self._tokenize(prompt))
+        self._problem = _problem(self._tokenize(prompt) if prompt.strip() else [])
         if self._problem is None:
             self.prompts[request_id] = prompt
             self._record()

@@ -7,7 +7,7 @@ caught: the figure then says whose content it would have read.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvlab.prefix_cache import START, ChainLink, PrefixCache
@@ -104,25 +104,22 @@ class _Run:
             error = prefix_telling.sentence(raised)
             return self.frame(step, operation, f"{operation.kind} {rid} raises {error}.", error=error)
         self.learn()
-        evicted = {
-            block: link
-            for block, link in known.items()
-            if block in before.free and self.contents.get(block) != link
+        more = {
+            "evicted": {
+                block: link
+                for block, link in known.items()
+                if block in before.free and self.contents.get(block) != link
+            },
+            "freed": tuple(block for block in self.state.free if block not in set(before.free)),
+            "touched": touched,
         }
-        freed = tuple(block for block in self.state.free if block not in set(before.free))
-        frame = self.frame(step, operation, "", evicted=evicted, freed=freed, touched=touched)
-        error = self.misread(rid, known, touched) or next((v.sentence for v in violations(self.state)), None)
-        telling = prefix_telling.tell(frame, before, known, arrives)
-        bad = tuple(v.block for v in violations(self.state) if v.block is not None)
-        return self.frame(
-            step,
-            operation,
-            telling,
-            evicted=evicted,
-            freed=freed,
-            touched=touched,
-            error=error,
-            bad_blocks=bad,
+        frame = self.frame(step, operation, "", **more)
+        broken = violations(self.state)
+        return replace(
+            frame,
+            telling=prefix_telling.tell(frame, before, known, arrives),
+            error=self.misread(rid, known, touched) or next((v.sentence for v in broken), None),
+            bad_blocks=tuple(v.block for v in broken if v.block is not None),
         )
 
     def release(self, rid: Hashable) -> None:
@@ -164,7 +161,9 @@ class _Run:
                 self.contents[block] = link
             for block in self.state.tables[rid][full:]:
                 self.contents.pop(block, None)
-        if hasattr(self.cache, "__contains__"):
+        if self.cache is None and hasattr(self.manager, "prefix_cache"):
+            self.contents = {}  # it says itself that it caches nothing
+        elif hasattr(self.cache, "__contains__"):
             self.contents = {b: link for b, link in self.contents.items() if b in self.cache}
 
     def misread(self, rid: Hashable, known: Mapping[int, ChainLink], touched: Sequence[int]) -> str | None:

@@ -14,24 +14,19 @@ def short_hash(link: ChainLink) -> str:
 
 
 def tell(frame, before: State, known: Mapping[int, ChainLink], arrives: bool) -> str:
-    """The step in words, such as "B arrives with 16 tokens: 12 found in blocks 0, 1, 2, 4 to compute ..."."""
+    """The step in words, such as "B arrives with 16 tokens: 12 found in blocks 0, 1, 2; 4 left ..."."""
     operation = frame.operation
     rid = operation.request_id
     if operation.kind == "release":
         return _ended(frame, rid)
     if not arrives:
-        return (
-            f"{rid} generates {count(operation.count, 'token')}: length {frame.state.lengths[rid]}."
-            + _lost(frame)
-        )
+        length = frame.state.lengths[rid]
+        return f"{rid} generates {count(operation.count, 'token')}: length {length}.{_lost(frame)}"
     total, found = len(frame.tokens[rid]), frame.found[rid]
-    table = frame.state.tables[rid]
-    new = table[found // frame.state.block_size :]
-    work = f"{total - found} to compute in {blocks(new)}" if new else "nothing to compute"
+    new = frame.state.tables[rid][found // frame.state.block_size :]
     hits = f"{found} found in {blocks(frame.touched)}" if found else "nothing is found"
-    return (
-        f"{rid} arrives with {count(total, 'token')}: {hits}, {work}." + _lost(frame) + _capped(frame, known)
-    )
+    work = f"{total - found} left to compute, in {blocks(new)}" if new else "nothing left to compute"
+    return f"{rid} arrives with {count(total, 'token')}: {hits}; {work}.{_lost(frame)}{_capped(frame, known)}"
 
 
 def sum_up(frame) -> str:
@@ -68,11 +63,15 @@ def _ended(frame, rid) -> str:
     plain = [block for block in frame.freed if block not in frame.contents]
     said = []
     if kept:
-        said.append(
-            f"{blocks(kept)} {'joins' if len(kept) == 1 else 'join'} the free queue and keep their content"
+        join = (
+            "joins the tail and keeps its"
+            if len(kept) == 1
+            else "join the tail, last one first, and keep their"
         )
+        said.append(f"{blocks(kept)} {join} content")
     if plain:
-        said.append(f"{blocks(plain)} {'is' if len(plain) == 1 else 'are'} free without a hash")
+        have = "has no hash and joins" if len(plain) == 1 else "have no hash and join"
+        said.append(f"{blocks(plain)} {have} the head")
     return f"{rid} ends: {'; '.join(said) or 'its blocks are held by others'}."
 
 
