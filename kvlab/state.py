@@ -16,8 +16,9 @@ from typing import NamedTuple
 class State:
     """A manager's books: tables and lengths by request, and the free list, next to be handed out first.
 
-    may_share: whether the manager can fork, so that two tables may hold one block.
+    may_share: whether two tables may hold one block, since the manager can fork or has a prefix cache.
     ref_counts: the manager's own counts by block, where it has any.
+    hole: the table entry of a block that was given back before its request ended, where there are such.
     """
 
     num_blocks: int
@@ -28,6 +29,7 @@ class State:
     null_block: int | None = None
     may_share: bool = False
     ref_counts: tuple[int, ...] | None = None
+    hole: int | None = None
 
     def holders(self, block: int) -> list[Hashable]:
         """The requests whose tables name the block."""
@@ -69,7 +71,7 @@ def snapshot(manager, request_ids: Iterable[Hashable]) -> State:
         if not isinstance(length, int):
             raise TypeError(f"length({request_id!r}) returned {length!r}, not a number of tokens")
         lengths[request_id] = length
-    null_block = getattr(getattr(manager, "_pool", None), "null_block", None)
+    null_block = getattr(getattr(manager, "_pool", manager), "null_block", None)
     counts = getattr(manager, "ref_count", None)
     return State(
         num_blocks=manager.num_blocks,
@@ -78,8 +80,9 @@ def snapshot(manager, request_ids: Iterable[Hashable]) -> State:
         lengths=lengths,
         free=_ids(manager.free_order(), "free_order()"),
         null_block=null_block,
-        may_share=hasattr(manager, "fork"),
+        may_share=hasattr(manager, "fork") or getattr(manager, "prefix_cache", None) is not None,
         ref_counts=tuple(counts(block) for block in range(manager.num_blocks)) if counts else None,
+        hole=getattr(manager, "hole", None) if getattr(manager, "window", None) else None,
     )
 
 
@@ -100,7 +103,7 @@ def _ids(value: object, where: str) -> tuple[int, ...]:
 
 def _of_blocks(state: State) -> Iterator[Violation]:
     queued = Counter(state.free)
-    held = {block for table in state.tables.values() for block in table}
+    held = {block for table in state.tables.values() for block in table if block != state.hole}
     usable = {block for block in range(state.num_blocks) if block != state.null_block}
     for block in sorted({*queued, *held} - usable):
         yield Violation("unknown block", block, f"block {block} is in use, but the pool has no such block")

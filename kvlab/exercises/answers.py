@@ -110,9 +110,8 @@ def _text_of(exercise: Exercise, answer: Any) -> str:
             raise CannotStandAlone("only a class made by `manager_from` can be kept; build yours with it")
         names = ", ".join(f"{method}={function.__name__}" for method, function in parts.items())
         text = standalone_source(list(dict.fromkeys(parts.values())))
-        return (
-            f"from kvlab.exercises import manager_from\n{text}\n\n{exercise.name} = manager_from({names})\n"
-        )
+        module, maker = getattr(answer, "maker", ("kvlab.exercises", "manager_from"))
+        return f"from {module} import {maker}\n{text}\n\n{exercise.name} = {maker}({names})\n"
     text = standalone_source([answer])
     if answer.__name__ != exercise.name:
         text += f"\n\n{exercise.name} = {answer.__name__}\n"
