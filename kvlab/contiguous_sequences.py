@@ -58,6 +58,9 @@ class ContiguousSequences:
             raise
         self.caches |= new
 
+    def require_fork(self) -> None:
+        """Nothing is required: whole caches can always be copied."""
+
     def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
         """A second request with the parent's tokens, and a copy of all its K and V. KeyError, ValueError."""
         if child_id in self.caches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
 
@@ -67,12 +67,16 @@ class Sampler:
 
 @dataclass
 class _Running:
-    """A request between two steps: the tokens to feed next, and how many it has made."""
+    """A request between two steps: the tokens to feed next, and how many it has made.
+
+    prompt_group: what requests that were added with one prompt have in common, until it has been fed.
+    """
 
     next_ids: list[int]
     sampler: Sampler
     text: TextStream | None
-    made: int = field(default=0)
+    prompt_group: object
+    made: int = 0
 
 
 class Generator:
@@ -128,14 +132,29 @@ class Generator:
             ValueError: an id that is in use, an empty prompt, a token outside the vocabulary, or a prompt
                 that leaves no room for max_new_tokens in the model's context.
         """
-        prompt_ids = list(prompt_ids)
-        if request_id in self._running or request_id in self.sequences.request_ids():
-            raise ValueError(f"Request {request_id!r} is there already: release it or choose another id.")
-        self.decoder.check_tokens(request_id, prompt_ids, held=self.max_new_tokens)
-        sampler = Sampler(*self._sampling, stream=self._added)
-        tokenizer = self.decoder.tokenizer
-        self._running[request_id] = _Running(prompt_ids, sampler, tokenizer and tokenizer.stream())
-        self._added += 1
+        self.add_samples([request_id], prompt_ids)
+
+    def add_samples(self, request_ids: Sequence[Hashable], prompt_ids: Sequence[int]) -> None:
+        """Let several requests with one prompt join: it is computed once, for the first, and forked.
+
+        Each draws from a stream of its own, the same as if the requests were added one by one.
+
+        Raises:
+            ValueError: as for `add`, or an id named twice. TypeError: the manager cannot fork.
+        """
+        request_ids, prompt_ids = list(request_ids), list(prompt_ids)
+        taken = [*self._running, *self.sequences.request_ids()]
+        for number, request_id in enumerate(request_ids):
+            if request_id in taken or request_id in request_ids[:number]:
+                raise ValueError(f"Request {request_id!r} is there already: release it or choose another id.")
+            self.decoder.check_tokens(request_id, prompt_ids, held=self.max_new_tokens)
+        if len(request_ids) > 1:
+            self.sequences.require_fork()
+        tokenizer, group = self.decoder.tokenizer, object()
+        for request_id in request_ids:
+            sampler = Sampler(*self._sampling, stream=self._added)
+            self._running[request_id] = _Running(prompt_ids, sampler, tokenizer and tokenizer.stream(), group)
+            self._added += 1
 
     def remove(self, request_id: Hashable) -> None:
         """Stop a request before its end and release it. KeyError if it is not running."""
@@ -149,9 +168,13 @@ class Generator:
         """One token for every running request; none when all are finished."""
         if not self._running:
             return []
-        feed = {request_id: running.next_ids for request_id, running in self._running.items()}
+        parents = self._parents()
+        feed = {r: running.next_ids for r, running in self._running.items() if r not in parents}
         logits = self.decoder.step(self.sequences, feed)
-        tokens = [self._advance(request_id, logits[request_id]) for request_id in feed]
+        for request_id, parent_id in parents.items():
+            self.sequences.fork(parent_id, request_id)
+            logits[request_id] = logits[parent_id]
+        tokens = [self._advance(request_id, logits[request_id]) for request_id in self._running]
         self._steps += 1
         for token in tokens:
             if token.finished and self.release_finished:
@@ -163,6 +186,17 @@ class Generator:
     def __iter__(self) -> Iterator[StreamedToken]:
         while self._running:
             yield from self.step()
+
+    def _parents(self) -> dict[Hashable, Hashable]:
+        """For each request whose prompt another one feeds in this step, that other one."""
+        first_of: dict[object, Hashable] = {}
+        parents = {}
+        for request_id, running in self._running.items():
+            if running.made == 0:
+                first = first_of.setdefault(running.prompt_group, request_id)
+                if first != request_id:
+                    parents[request_id] = first
+        return parents
 
     def _advance(self, request_id: Hashable, logits: Tensor) -> StreamedToken:
         running = self._running[request_id]

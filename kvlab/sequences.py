@@ -117,10 +117,14 @@ class PagedSequences:
             self._lengths[request_id] = self.length(request_id) + len(ids)
             check_length(self.manager, request_id, self.length(request_id), is_new=False)
 
-    def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
-        """A second request with the parent's tokens, in shared blocks. TypeError if the manager cannot."""
+    def require_fork(self) -> None:
+        """Raises TypeError if the manager cannot fork."""
         if not hasattr(self.manager, "fork"):
             raise TypeError(f"{type(self.manager).__name__} has no fork, so its blocks cannot be shared.")
+
+    def fork(self, parent_id: Hashable, child_id: Hashable) -> None:
+        """A second request with the parent's tokens, in shared blocks. TypeError if the manager cannot."""
+        self.require_fork()
         self.manager.fork(parent_id, child_id)
         self._lengths[child_id] = self.length(parent_id)
 
