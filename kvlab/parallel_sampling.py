@@ -24,9 +24,9 @@ def sample_continuations(
 ) -> Iterator[StreamedToken]:
     """Stream n continuations of one prompt, one token each a step.
 
-    The prompt is computed once. Then n - 1 forks share its blocks; with its first own token each sample copies
-    the partial last block, except for the last sample, which writes in place. Sample i draws the same tokens
-    as the i-th of n requests that each compute the prompt for themselves.
+    The prompt is computed once. Then n - 1 forks share its blocks; when the samples write their first own
+    tokens, all but one copy the partial last block, and the last holder writes in place. Sample i draws the
+    same tokens as the i-th of n requests that each compute the prompt for themselves.
 
     Args:
         n: how many; their requests are "request_id.0", "request_id.1", ...

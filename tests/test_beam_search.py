@@ -1,6 +1,5 @@
 """Beam search against an exhaustive search, transformers' beam search, and itself on copied caches."""
 
-from functools import cache
 from itertools import count, product
 
 import pytest
@@ -122,12 +121,6 @@ def test_a_beam_wide_enough_for_all_finds_what_an_exhaustive_search_finds(sequen
     assert_same(pairs(found), expected[:81])
     assert {one.finished for one in found if one.tokens[-1] == 3} == {"stop"}
     assert {one.finished for one in found if one.tokens[-1] != 3} == {"length"}
-
-
-@cache
-def sharp_decoder(seed):
-    """Random weights with logits far enough apart that float32 sums in another order choose the same."""
-    return small_decoder(seed=seed)
 
 
 @torch.no_grad()
@@ -363,10 +356,11 @@ def test_smollm_four_beams_of_64_tokens_equal_those_on_copied_caches(model_path)
     assert sequences.manager.num_free == 40
     held, held_copied = (max(step.bytes_held for step in r.steps) for r in (run, copied))
     assert held < held_copied and sequences.bytes_copied < copies.bytes_copied
-    block_bytes = sequences.cache.nbytes // 40
+    forks = sum(len(step.forked) for step in run.steps)
+    block_copies = sum(len(step.copies) for step in run.steps)
+    blocks = held // (sequences.cache.nbytes // 40)
     print(
-        f"{sum(len(step.forked) for step in run.steps)} forks; at most {held // block_bytes} blocks, "
-        f"{held / 1e6:.1f} MB, against {held_copied / 1e6:.1f} MB of whole caches; copied "
-        f"{sequences.bytes_copied / 1e6:.1f} MB in {sum(len(step.copies) for step in run.steps)} block copies, "
-        f"against {copies.bytes_copied / 1e6:.1f} MB in whole caches"
+        f"{forks} forks; at most {blocks} blocks, {held / 1e6:.1f} MB, against "
+        f"{held_copied / 1e6:.1f} MB of whole caches; copied {sequences.bytes_copied / 1e6:.1f} MB in "
+        f"{block_copies} block copies, against {copies.bytes_copied / 1e6:.1f} MB in whole caches"
     )
