@@ -160,7 +160,7 @@ class BlockManager(Books):
             raise ValueError(
                 f"cannot fork {parent_id!r} onto {child_id!r}: that request is live, release it first"
             )
-        self._pool.share(dict.fromkeys(parent.blocks), child_id)
+        self._pool.share(self._held(parent), child_id)
         chain = None if parent.chain is None else parent.chain.copy()
         child = BlockTable(list(parent.blocks), parent.length, self._rows.claim(), chain)
         self._tables[child_id] = child
@@ -175,7 +175,7 @@ class BlockManager(Books):
         """
         table = self._table(request_id)
         self._refuse_reserved(request_id)
-        self._pool.drop(list(dict.fromkeys(table.blocks)), request_id)
+        self._pool.drop(self._held(table), request_id)
         self._rows.give_up(table.row)
         del self._tables[request_id]
         self._pool.deliver()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvlab.block_pool import BlockPool
-from kvlab.block_table import BlockTable, Slot, TableRows, unknown_request
+from kvlab.block_table import UNUSED, BlockTable, Slot, TableRows, unknown_request
 from kvlab.invariants import check_books
 
 if TYPE_CHECKING:
@@ -20,12 +20,16 @@ class Books:
 
     Rules that hold after every call (`check()` verifies them): free + allocated = all usable blocks; a block
     is allocated exactly when its count is positive; its count is the number of tables that hold it; a table
-    has exactly ceil(length / block_size) blocks.
+    has exactly ceil(length / block_size) entries.
+
+    hole: the table entry of a block that was given back before its request ended (`window_manager`): the null
+        block, or -1 in a pool without one.
     """
 
     def __init__(self, pool: BlockPool, block_size: int):
         self.num_blocks = pool.num_blocks
         self.block_size = block_size
+        self.hole = UNUSED if pool.null_block is None else pool.null_block
         self._pool = pool
         self._ref_counts = pool.ref_counts
         self._tables: dict[Hashable, BlockTable] = {}
@@ -36,7 +40,7 @@ class Books:
         """The slot of token number `position` (0-based).
 
         Raises:
-            KeyError: unknown request. IndexError: no token has that position.
+            KeyError: unknown request. IndexError: no token has that position, or its block was given back.
         """
         table = self._table(request_id)
         if not 0 <= position < table.length:
@@ -44,7 +48,12 @@ class Books:
                 f"request {request_id!r} has {table.length} tokens: no position {position} (the first is 0)"
             )
         logical_block, offset = divmod(position, self.block_size)
-        return Slot(table.blocks[logical_block], offset)
+        block = table.blocks[logical_block]
+        if block == self.hole:
+            raise IndexError(
+                f"request {request_id!r}: position {position} is behind the window, its block was given back"
+            )
+        return Slot(block, offset)
 
     def block_table(self, request_id: Hashable) -> list[int]:
         """The request's physical blocks in logical order, as a copy."""
@@ -95,6 +104,10 @@ class Books:
             InvariantError: names the block or request, its holders and counts.
         """
         check_books(self)
+
+    def _held(self, table: BlockTable) -> list[int]:
+        """Each block that the table holds, once, in table order."""
+        return [block for block in dict.fromkeys(table.blocks) if block != self.hole]
 
     def _table(self, request_id: Hashable) -> BlockTable:
         table = self._tables.get(request_id)

@@ -14,15 +14,20 @@ if TYPE_CHECKING:
 
 def check_books(books: Books) -> None:
     """Raise `InvariantError`, naming the block or request, its holders and counts, unless all rules hold."""
+    books._pool.check(checked_holders(books))
+
+
+def checked_holders(books: Books) -> dict[int, list[Hashable]]:
+    """Who holds each block by these books, after a look at every table; the counts are not compared."""
     holders: dict[int, list[Hashable]] = {}
     for request_id, table in books._tables.items():
-        for block in dict.fromkeys(table.blocks):
+        for block in books._held(table):
             holders.setdefault(block, []).append(request_id)
         _check_table(books, request_id, table)
     for reservation in set(books._reservations.values()):
         for block in reservation.held.elements():
             holders.setdefault(block, []).append("open reservation")
-    books._pool.check(holders)
+    return holders
 
 
 def _check_table(books: Books, request_id: Hashable, table: BlockTable) -> None:
