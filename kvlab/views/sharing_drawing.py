@@ -5,6 +5,8 @@ from collections.abc import Hashable, Sequence
 from kvlab.block_table import BlockCopy
 from kvlab.recording import Frame
 from kvlab.state import State
+from kvlab.views.beam_drawing import draw_tree, tree_height
+from kvlab.views.beam_steps import BeamTree
 from kvlab.views.contents import is_block, read_blocks
 from kvlab.views.legend import legend
 from kvlab.views.paths import arrow_head, rect, route
@@ -12,15 +14,16 @@ from kvlab.views.pointers import draw_pointers
 from kvlab.views.pool_drawing import draw_pool
 from kvlab.views.pool_layout import MARGIN, WIDTH
 from kvlab.views.sentences import draw_sentence
-from kvlab.views.sharing_layout import BESIDE, CHIP_HEIGHT, PlacedBlocks, SharingLayout
+from kvlab.views.sharing_layout import BESIDE, CHIP_HEIGHT, MOST_ROWS, PlacedBlocks, SharingLayout
 from kvlab.views.svg import Canvas
 from kvlab.views.tables_drawing import CHIP_STEP, draw_free_list, draw_name, name_width
-from kvlab.views.text import clip_text, text_width
+from kvlab.views.text import text_width
 from kvlab.views.theme import FOCUS, INK, MUTED, STRONG
 from kvlab.views.written import draw_written
 
 _TOP = 6
 _LEAST_WIDTH = 620
+_ROWS_BELOW_TREE = 4
 _NEAR = 60  # blocks of neighbouring rows are closer than this
 _LABEL = {"fill": FOCUS, "weight": 700, "layer": 6}
 
@@ -28,9 +31,11 @@ _LABEL = {"fill": FOCUS, "weight": 700, "layer": 6}
 class SharingScene:
     """What stays the same from frame to frame, and which steps wrote in place after sharing."""
 
-    def __init__(self, frames: Sequence[Frame]):
+    def __init__(self, frames: Sequence[Frame], tree: BeamTree | None = None):
         first = frames[0].state
-        self.layout = SharingLayout(frames, _TOP)
+        self.tree = tree
+        top = _TOP + (tree_height(tree) if tree else 0)
+        self.layout = SharingLayout(frames, top, _ROWS_BELOW_TREE if tree else MOST_ROWS)
         self.in_place = _in_place(frames)
         self.num_forks = sum(row.parent is not None for row in self.layout.tree.values())
         self.sum_y = self.layout.bottom + 16
@@ -38,7 +43,7 @@ class SharingScene:
         self.legend_y = self.free_top + 46
         free_right = MARGIN + 128 + CHIP_STEP * first.num_blocks
         right = max(self.layout.right + BESIDE, free_right + MARGIN)
-        self.width = min(WIDTH, max(_LEAST_WIDTH, right))
+        self.width = WIDTH if tree else min(WIDTH, max(_LEAST_WIDTH, right))
 
 
 def draw_sharing(
@@ -54,6 +59,8 @@ def draw_sharing(
     state, wrong = frame.state, set(frame.bad_blocks)
     placed = layout.placed(state, step)
     canvas = Canvas(scene.width, scene.legend_y + 10)
+    if scene.tree:
+        draw_tree(canvas, scene.tree, step, _TOP, layout.paints)
     _draw_rows(canvas, layout, state)
     draw_pointers(canvas, layout, placed, state, _fork_of(frame), wrong)
     draw_pool(canvas, placed, read_blocks(state), layout.paints, wrong=wrong)
@@ -137,11 +144,11 @@ def _draw_rows(canvas: Canvas, layout: SharingLayout, state: State) -> None:
     canvas.text(MARGIN, head, "who forked whom", 10.5, fill=MUTED)
     canvas.text(length_right, head, "length", 10.5, fill=MUTED, anchor="end")
     for place in range(layout.columns):
-        words = f"entry {first + place}"
-        if first and not place:
-            words = f"… {words}"
-        words = clip_text(words, layout.sizes.block_width, 10.5)
-        canvas.text(layout.column(place), head, words, 10.5, fill=MUTED)
+        x = layout.column(place)
+        if place:
+            canvas.digits(x, head, first + place, 10.5, fill=MUTED, weight=400, anchor="start")
+        else:
+            canvas.text(x, head, f"… entry {first}" if first else "entry 0", 10.5, fill=MUTED)
     for rid, middle in middles.items():
         row, paint = layout.tree[rid], layout.paints[rid]
         x, top = MARGIN + layout.indent(row), middle - CHIP_HEIGHT / 2

@@ -4,7 +4,7 @@ Every physical block is drawn once, in the row of the request that it was alloca
 request's end. Other tables that hold it point to it, so a fork's table is mostly pointers.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from kvlab.recording import Frame
@@ -55,15 +55,16 @@ class PlacedBlocks(PoolLayout):
 class SharingLayout:
     """Rows, columns and each block's cell for all frames of a recording, so that nothing jumps.
 
-    With more than `MOST_ROWS` requests the rows go to those that are live.
+    With more than `most_rows` requests the rows go to those that are live.
     """
 
-    def __init__(self, frames: Sequence[Frame], top: float):
+    def __init__(self, frames: Sequence[Frame], top: float, most_rows: int = MOST_ROWS):
         states = [frame.state for frame in frames]
         self.tree = {row.request_id: row for row in fork_tree(frames)}
         self.paints = paints(sorted(self.tree, key=_first_seen(states)))
-        self.more = len(self.tree) > MOST_ROWS
-        self.homes = _homes(states, list(self.tree), self.more)
+        self.most = most_rows
+        self.more = len(self.tree) > most_rows
+        self.homes = _homes(states, self.rows_for)
         held = max((len(homes) for homes in self.homes), default=1)
         self.sizes = PoolLayout(max(1, held), states[0].block_size, 0, lanes=True)
         self.gap = 38 if self.sizes.labelled else 34
@@ -92,7 +93,9 @@ class SharingLayout:
 
     def rows_for(self, state: State) -> list[Hashable]:
         """The requests that have a row in this state, from the top."""
-        return _rows(state, list(self.tree), self.more)
+        if not self.more:
+            return list(self.tree)
+        return [rid for rid in self.tree if rid in state.tables][: self.most]
 
     def first_entry(self, state: State) -> int:
         """The table entry in the first column: where tables are too long, their ends are shown."""
@@ -141,18 +144,12 @@ def _first_seen(states: list[State]):
     return lambda rid: seen[rid]
 
 
-def _rows(state: State, order: list[Hashable], more: bool) -> list[Hashable]:
-    if not more:
-        return order
-    return [rid for rid in order if rid in state.tables][:MOST_ROWS]
-
-
-def _homes(states: list[State], order: list[Hashable], more: bool) -> list[dict[int, Cell]]:
+def _homes(states: list[State], rows_for: Callable[[State], list[Hashable]]) -> list[dict[int, Cell]]:
     """Each frame's cell for each held block: the old one as long as it can be, else its first holder's."""
     found: list[dict[int, Cell]] = []
     before: dict[int, Cell] = {}
     for state in states:
-        rows = _rows(state, order, more)
+        rows = rows_for(state)
         homes: dict[int, Cell] = {}
         for rid in rows:
             for entry, block in enumerate(state.tables.get(rid, ())):
