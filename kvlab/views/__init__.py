@@ -10,6 +10,7 @@ _MODULE_OF = {
     "AllocatorStepper": "allocator",
     "BlockMap": "block_map",
     "Chart": "charts",
+    "FragmentationStepper": "fragmentation",
     "OnlineSoftmax": "online_softmax",
     "PrefixCacheStepper": "prefix_stepper",
     "SentinelAudit": "sentinel_audit",
