@@ -75,7 +75,8 @@ def draw_sharing(
     canvas.text(MARGIN, scene.sum_y, sum_up(state), 12, weight=600)
     freed = {event.block for event in frame.events if event.kind == "free"}
     draw_free_list(canvas, scene.free_top, state, freed, wrong, scene.width - MARGIN)
-    legend(canvas, scene.legend_y, block_size=state.block_size, shared=True, wrong=bool(wrong))
+    if len(state.tables) <= layout.most:  # a crowd costs elements enough without its legend
+        legend(canvas, scene.legend_y, block_size=state.block_size, shared=True, wrong=bool(wrong))
     if frame.error:
         draw_sentence(canvas, f"Wrong: {frame.error}", FOCUS, 700)
     line = tell_sharing(scene, frames, step)

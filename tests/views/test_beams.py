@@ -100,7 +100,7 @@ def test_a_step_of_all_beams_is_told_in_one_sentence():
     )
 
 
-@pytest.mark.parametrize("width", [1, 4, 12])
+@pytest.mark.parametrize("width", [1, 4, 6, 12])
 @pytest.mark.parametrize("block_size", [1, 4, 16])
 def test_frames_weigh_little_and_texts_stay_inside(width, block_size, monkeypatch):
     from kvlab.views.svg import Canvas
