@@ -162,3 +162,4 @@ def test_a_figure_runs_a_learners_pool_and_names_what_a_trusting_one_reads():
     ]
     figure = PrefixCacheStepper(prompts, lambda: trusting, script="append A; append B", tokenize=letters)
     assert "but block 2 holds the KV of other tokens" in figure.frames[-1].error
+    assert figure.draw(2).count("by chance: a collision") == 2

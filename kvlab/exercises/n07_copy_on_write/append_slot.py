@@ -9,18 +9,19 @@ STUB = '''\
 def append_slot(self, request_id):
     """The slot for the request's next token, copy-on-write.
 
-    A partial last block that others hold too may not be written. The request then gets a new block in
-    its place (left end of `self.free`), the old block's count falls by one, and the slot says
-    which block to copy from. After any append the block of the new token has a count of 1.
+    A partial last block that others hold too may not be written. The request then gets a new
+    block in its place (left end of `self.free`), the old block's count falls by one, and the
+    slot says which block to copy from. After any append the new token's block has a count of 1.
 
     Returns:
-        Slot(block, offset, copied_from): copied_from is the old block's id, or None without a copy.
+        Slot(block, offset, copied_from): copied_from is the old block's id, None if no copy.
 
     Raises:
-        OutOfBlocks(needed=1, free=0, total=self.num_blocks): a block is needed and none is free.
-            Nothing is changed.
+        OutOfBlocks(needed=1, free=0, total=self.num_blocks): a block is needed and none is
+            free. Nothing is changed.
 
-    Worked line: B = 4, A and B hold [7, 1], length 7, block 3 next; append_slot("B") -> Slot(3, 3, 1).
+    Worked line: B = 4, A and B hold [7, 1], length 7, block 3 next; append_slot("B")
+        -> Slot(3, 3, 1).
     """
     ...  # about 11 lines; self.grow(request_id) is your append_slot of notebook 04
 '''

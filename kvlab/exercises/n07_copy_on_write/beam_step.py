@@ -7,8 +7,8 @@ STUB = '''\
 def beam_step(beams, candidates, width, names):
     """One step of beam search as operations on block tables.
 
-    The `width` candidates with the highest scores survive. A beam without a survivor is released. A
-    beam with several goes on as the best of them and is forked for each of the others.
+    The `width` candidates with the highest scores survive. A beam without a survivor is
+    released. One with several goes on as the best of them, with a fork for each of the others.
 
     Args:
         beams: names of the live beams, for example ["A", "B", "C"].

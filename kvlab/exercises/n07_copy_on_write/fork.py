@@ -7,17 +7,18 @@ from kvlab.exercises.trial import Trial
 
 STUB = '''\
 def fork(self, parent_id, child_id):
-    """Make `child_id` a request with the parent's tokens. It shares every block, the partial one too.
+    """Make `child_id` a request that shares every block of the parent, the partial one too.
 
-    The child gets a table of its own with the same blocks, and the parent's length. The count of each
-    DISTINCT block grows by one, however often the table names it. No block is taken.
+    The child gets a table of its own with the same blocks, and the parent's length. The count
+    of each DISTINCT block grows by one, however often the table names it. No block is taken.
 
     Raises:
         KeyError: no request `parent_id`.
         ValueError: `child_id` is live already.
             Nothing is changed in either case.
 
-    Worked line: tables {"A": [7, 1]}, fork A B -> tables {"A": [7, 1], "B": [7, 1]}, counts of 7 and 1: 2.
+    Worked line: tables {"A": [7, 1]}, fork A B
+        -> tables {"A": [7, 1], "B": [7, 1]}, and blocks 7 and 1 have a count of 2.
     """
     ...  # about 8 lines; self has tables, lengths, counts
 '''

@@ -51,6 +51,13 @@ PREDICTIONS = [
         "C has no survivor and is released; A survives twice, once as itself and once as a fork.",
     ),
     Prediction(
+        "07.copies",
+        "The first round forks A twice: three beams share a partial block with 2 of its 4 slots filled, "
+        "and each appends one token. How many slots are copied in this round?",
+        4,
+        "the first two go on in copies of 2 slots each; the third is the last holder and writes in place.",
+    ),
+    Prediction(
         "07.alpaca",
         "Prompts of about 19 tokens, answers of about 58, B = 16, six answers to each prompt. How much of "
         "the "

@@ -5,7 +5,7 @@ from kvlab.exercises.trial import Trial
 
 STUB = '''\
 def price(prompt, samples, block_size, token_bytes):
-    """Bytes that `samples` continuations of one prompt hold, each with one token of its own so far.
+    """Bytes that `samples` continuations of one prompt hold, each with one token of its own.
 
     Args:
         prompt: tokens of the prompt.
@@ -14,8 +14,8 @@ def price(prompt, samples, block_size, token_bytes):
         token_bytes: bytes of K and V of one token, over all layers.
 
     Returns:
-        (copied, shared): bytes when each continuation has the whole prompt to itself, and bytes when
-        the prompt's full blocks are held once for all.
+        (copied, shared): bytes when each continuation has the whole prompt to itself, and bytes
+        when the prompt's full blocks are held once for all.
 
     Worked line: prompt 10, samples 4, B 4, 100 bytes -> (4800, 2400): 12 blocks against 6.
     """

@@ -7,12 +7,12 @@ from kvlab.exercises.trial import Trial
 
 STUB = '''\
 def prove(pad):
-    """Three assertions about one fork. They hold on a right pad, and one fails on each faulty pad.
+    """Three assertions about one fork. They hold on a right pad; a faulty pad trips one of them.
 
     Write a prompt, fork, let ONE of the two write on, and assert:
         before: right after the fork both tables are equal;
         after: once one has written, the last blocks of the two differ;
-        unchanged: the other reads what it read before, and the writer reads prompt + its own text.
+        unchanged: the other reads what it read before, the writer reads prompt + its text.
 
     Args:
         pad: empty, blocks of 4. pad.write("A", "text") appends; pad.fork("A", "B");

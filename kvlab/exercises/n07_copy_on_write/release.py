@@ -9,8 +9,8 @@ STUB = '''\
 def release(self, request_id):
     """Forget the request. Each distinct block of its table has one holder less.
 
-    A block whose count reaches 0 joins the right end of `self.free`, once, in the order of the table.
-    A block that others still hold stays where it is.
+    A block whose count reaches 0 joins the right end of `self.free`, once, in the order of the
+    table. A block that others still hold stays where it is.
 
     Raises:
         KeyError: no such request. Nothing is changed.

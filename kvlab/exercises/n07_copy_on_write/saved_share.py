@@ -14,9 +14,10 @@ def saved_share(prompt, output, samples, block_size):
         block_size: B, slots a block.
 
     Returns:
-        float: 1 - blocks with sharing / blocks without. Only full blocks of the prompt are shared.
+        float: 1 - blocks with sharing / blocks without. Only full blocks are shared.
 
-    Worked line: prompt 19, output 58, samples 2, B 16 -> 0.1: 10 blocks without, 1 + 2 * 4 = 9 with.
+    Worked line: prompt 19, output 58, samples 2, B 16
+        -> 0.1: 10 blocks without sharing, 1 + 2 * 4 = 9 with.
     """
     ...  # about 4 lines
 '''

@@ -15,15 +15,16 @@ def chain_hashes(tokens, block_size, H, salt=None):
     Args:
         tokens: list of token ids.
         block_size: B, tokens a block.
-        H: the hash, called as H(parent, tokens, extra): the hash before (ROOT for block 0), the block's
-            own B tokens, and a tuple of whatever else its KV depends on.
-        salt: a tenant's secret. It enters block 0 as extra (("salt", salt),) and reaches the others through
-            the chain. Without one, and for all other blocks, extra is ().
+        H: the hash, called as H(parent, tokens, extra): the hash before (ROOT for block 0), the
+            block's own B tokens, and a tuple of whatever else its KV depends on.
+        salt: a tenant's secret. It enters block 0 as extra (("salt", salt),) and reaches the
+            others through the chain. Without one, and for all other blocks, extra is ().
 
     Returns:
         list of hashes, one for each FULL block, in order.
 
-    Worked line: B = 4, tokens 0 to 9 -> [H(ROOT, [0, 1, 2, 3], ()), H(first, [4, 5, 6, 7], ())].
+    Worked line: B = 4, tokens 0 to 9
+        -> [H(ROOT, [0, 1, 2, 3], ()), H(first, [4, 5, 6, 7], ())].
     """
     ...  # about 7 lines
 '''

@@ -11,18 +11,20 @@ STUB = '''\
 def longest_prefix(self, tokens, hashes):
     """The blocks that already hold the beginning of a prompt, in order; only reads.
 
-    Whole blocks, from the first on, up to the first that is not found. A block counts as found only if
-    its whole prefix equals the prompt's: an equal hash alone is no proof. At least one token must be left
-    to compute (there would be nothing to sample from), so at most (len(tokens) - 1) // B blocks.
+    Whole blocks, from the first on, up to the first that is not found. A block counts as found
+    only if its whole prefix equals the prompt's: an equal hash alone is no proof. At least one
+    token must be left to compute (there would be nothing to sample from), so at most
+    (len(tokens) - 1) // B blocks.
 
     Args:
         tokens: the prompt's token ids.
         hashes: their chain_hashes.
 
     Returns:
-        list of block ids. Where several blocks hold the same content, the first in `self.found`.
+        list of block ids. Where several blocks hold the same, the first in `self.found`.
 
-    Worked line: B = 4, 8 tokens, both blocks cached as 3 and 5 -> [3]: the last token is computed.
+    Worked line: B = 4, 8 tokens, both blocks cached as 3 and 5 -> [3]: the last token
+        must be computed.
     """
     ...  # about 9 lines; self has found (hash -> blocks), content (block -> prefix), block_size
 '''
@@ -33,7 +35,8 @@ def longest_prefix(self, tokens, hashes):
     hits = []
     for number in range((len(tokens) - 1) // self.block_size):
         prefix = tuple(tokens[: (number + 1) * self.block_size])
-        same = [block for block in self.found.get(hashes[number], []) if self.content[block] == prefix]
+        known = self.found.get(hashes[number], [])
+        same = [block for block in known if self.content[block] == prefix]
         if not same:
             break
         hits.append(same[0])
@@ -151,9 +154,7 @@ exercise = Exercise(
         ),
         WrongAnswer(
             "looks at the first candidate only",
-            edited(
-                SOLUTION, "self.found.get(hashes[number], []) if", "self.found.get(hashes[number], [])[:1] if"
-            ),
+            edited(SOLUTION, "self.found.get(hashes[number], [])", "self.found.get(hashes[number], [])[:1]"),
             says="block 2 collides, it holds [13, 12, 11, 10]; block 3 holds the prompt's",
         ),
         WrongAnswer(

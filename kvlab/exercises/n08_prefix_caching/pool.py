@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvlab.block_pool import OutOfBlocks
 from kvlab.block_table import Growth, Slot
+from kvlab.prefix_cache import START, ChainLink, PrefixCache
 
 if TYPE_CHECKING:
     from kvlab.views import BlockMap
@@ -21,10 +22,10 @@ def sha256(parent: str, tokens: Sequence[int], extra: tuple = ()) -> str:
     return hashlib.sha256(repr((parent, tuple(tokens), extra)).encode()).hexdigest()
 
 
-def tiny_hash(parent: object, tokens: Sequence[int], extra: tuple = ()) -> int:
-    """A sum modulo 256: blocks with the same tokens in another order collide."""
-    before = parent if isinstance(parent, int) else 0
-    return (31 * before + sum(tokens) + len(repr(extra))) % 256
+def tiny_hash(parent: str, tokens: Sequence[int], extra: tuple = ()) -> str:
+    """A sum modulo 256, in hex: blocks with the same tokens in another order collide."""
+    before = 0 if parent == ROOT else int(parent, 16)
+    return f"{(31 * before + sum(tokens) + len(repr(extra))) % 256:02x}"
 
 
 class PrefixBlocks:
@@ -75,7 +76,7 @@ class PrefixBlocks:
         return len(hits) * self.block_size
 
     def append(self, request_id: Hashable, tokens: Sequence[int]) -> Growth:
-        """A prompt, or tokens generated since: as kvlab's manager has it, so that figures can run this pool."""
+        """A prompt, or tokens generated since; what figures call, as they call kvlab's manager."""
         first = len(self.tokens.get(request_id, ()))
         cached = 0
         if request_id in self.tables:
@@ -133,6 +134,12 @@ class PrefixBlocks:
     def prefix_cache(self) -> PrefixBlocks:
         """Figures ask this which blocks can still be found."""
         return self
+
+    def follow(self, parent: ChainLink, tokens: Sequence[int], extra: tuple = ()) -> ChainLink:
+        """One link of the chain as figures draw it: this pool's hash, and a proof that shows collisions."""
+        link = PrefixCache(self.block_size).follow(parent, tokens, extra)
+        before = ROOT if parent is START else parent.key.hex()
+        return link._replace(key=bytes.fromhex(self.H(before, tokens, extra)))
 
     def __contains__(self, block: int) -> bool:
         return block in self.hash_of

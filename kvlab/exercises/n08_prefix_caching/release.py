@@ -8,7 +8,7 @@ from kvlab.exercises.trial import Trial
 
 STUB = '''\
 def release(self, request_id):
-    """Forget the request; each block of its table has one holder less. Nothing cached is forgotten.
+    """Forget the request; each of its blocks has one holder less. Nothing cached is forgotten.
 
     Blocks that reach a count of 0 are freed LAST ONE FIRST: those with cached content (in
     `self.hash_of`) join the tail of `self.free`, those without join its head.
@@ -16,7 +16,8 @@ def release(self, request_id):
     Raises:
         KeyError: no such request. Nothing is changed.
 
-    Worked line: B = 16, 55 tokens in [1, 2, 3, 4], free [5, ..., 10] -> free [4, 5, ..., 10, 3, 2, 1].
+    Worked line: B = 16, 55 tokens in [1, 2, 3, 4], free [5, ..., 10]
+        -> free [4, 5, ..., 10, 3, 2, 1].
     """
     ...  # about 10 lines; self has tables, tokens, counts, hash_of, free (a deque)
 '''

@@ -12,15 +12,15 @@ def take(self):
     """Hand out the block at the head of the free list, with a count of 1.
 
     If it still holds cached content, that is evicted now: the block leaves `self.hash_of`,
-    `self.content` and its hash's list in `self.found` (an empty list goes, too), and is noted in
-    `self.evicted`.
+    `self.content` and its hash's list in `self.found` (an empty list goes, too), and is noted
+    in `self.evicted`.
 
     Returns:
         the block's id.
 
     Raises:
-        OutOfBlocks(needed=1, free=0, total=self.num_blocks - 1): no block is free; the null block
-            does not count.
+        OutOfBlocks(needed=1, free=0, total=self.num_blocks - 1): no block is free; the null
+            block does not count.
     """
     ...  # about 12 lines
 '''

@@ -10,13 +10,14 @@ STUB = '''\
 def touch(self, blocks):
     """One more holder for each of these blocks, which were found in the cache.
 
-    A block that is free (count 0) leaves the free list, wherever it stands in it; the others keep
-    their order. Its content is NOT evicted: it was found because it is still there.
+    A block that is free (count 0) leaves the free list, wherever it stands in it; the others
+    keep their order. Its content is NOT evicted: it was found because it is still there.
 
     Args:
         blocks: list of distinct block ids.
 
-    Worked line: free [4, 3, 2, 1], counts all 0, touch([1, 2]) -> free [4, 3], counts of 1 and 2: 1.
+    Worked line: free [4, 3, 2, 1], counts all 0, touch([1, 2])
+        -> free [4, 3], and blocks 1 and 2 have a count of 1.
     """
     ...  # about 4 lines; self has counts, free (a deque)
 '''
