@@ -119,7 +119,7 @@ def test_a_full_shared_block_is_never_copied():
 
 
 def test_of_k_sharers_that_all_append_in_one_step_all_but_one_copy():
-    manager = BlockManager(8, 4)
+    manager = BlockManager(4, 4)  # three blocks are needed, and three are free
     manager.append("A", 3)
     manager.fork("A", "B")
     manager.fork("A", "C")
@@ -154,6 +154,16 @@ def test_rolling_back_gives_the_source_back_even_when_the_other_holder_left():
         raise RuntimeError("the worker died")
     assert (manager.block_table("A"), manager.ref_count(0)) == ([0], 1)
     manager.check()
+
+
+def test_rolling_back_restores_the_order_of_the_free_list():
+    manager = BlockManager(8, 2, free_order=[5, 3, 7, 1, 0, 2, 4, 6])
+    manager.append("A", 3)
+    before = manager.free_order()
+    with pytest.raises(RuntimeError), manager.reserve({"A": 4, "B": 5}):
+        raise RuntimeError
+    assert manager.free_order() == before
+    assert manager.request_ids() == ["A"]
 
 
 def test_a_batch_is_refused_as_a_whole():
