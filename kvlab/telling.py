@@ -47,14 +47,18 @@ def _append(who: Hashable, before: State, after: State, written: list[Slot], cop
     table = after.tables.get(who, ())
     old = before.tables.get(who, ())
     copy = next((c for c in copies if written and c.source == written[0].copied_from), None)
-    new = [block for block in table if block not in old and not (copy and block == copy.destination)]
+    known = {*old, after.hole, copy.destination if copy else None}
+    new = [block for block in table if block not in known]
     happened = []
     if copy:
         copied = f"{_count(copy.num_slots, 'slot')} copied to block {copy.destination}"
         happened.append(f"block {copy.source} is shared: {copied}")
     if new:
         happened.append(f"{_blocks(new)} allocated")
-    if not happened:
+    left = [block for block in old if after.hole is not None and block not in table]
+    if left:
+        happened.append(f"{_blocks(left)} behind the window given back")
+    if not new and not copy:
         happened.append(f"block {written[0].block} has room, slot {written[0].offset}")
     last = first + len(written) - 1
     what = f"token {first}" if last == first else f"tokens {first} to {last}"

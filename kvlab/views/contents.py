@@ -43,7 +43,7 @@ def read_blocks(state: State) -> dict[int, BlockContents]:
     for request_id, table in state.tables.items():
         length = state.lengths.get(request_id, 0)
         for logical_block, block in enumerate(table):
-            if is_block(block, state.num_blocks):
+            if block != state.hole and is_block(block, state.num_blocks):
                 first = logical_block * state.block_size
                 filled = max(0, min(state.block_size, length - first))
                 uses.setdefault(int(block), []).append((request_id, first, filled))
