@@ -9,6 +9,7 @@ _MODULE_OF = {
     "AddressTranslation": "address_translation",
     "AllocatorStepper": "allocator",
     "BlockMap": "block_map",
+    "CapacityCalculator": "capacity",
     "Chart": "charts",
     "FragmentationStepper": "fragmentation",
     "OnlineSoftmax": "online_softmax",
