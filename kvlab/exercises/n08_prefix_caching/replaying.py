@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -104,11 +105,8 @@ class Replay:
         if self.equal:
             hits = sum(line.ours.get("hit_tokens", 0) for line in self.lines)
             evicted = sum(len(line.ours["evicted"]) for line in self.lines)
-            return (
-                f"all {len(self.lines)} operations are equal: {hits} tokens hit, {evicted} blocks evicted, "
-                "and the "
-                "whole free queue after each of them."
-            )
+            done = f"all {len(self.lines)} operations are equal, queues too"
+            return f"{done}: {hits} tokens hit, {evicted} blocks evicted."
         number = len(self.lines) + 2
         asked = _asked(operations()[number - 1])
         if self.different is None:
@@ -128,8 +126,13 @@ class Replay:
         rows = [f"line {line.number}, {_asked(line.operation)}: the first difference", ""]
         for field, value in line.engine.items():
             mark = "≠" if field in line.differing else " "
-            rows += [f"{mark} {field:10} engine {value}", f"  {'':10} yours  {line.ours.get(field)}"]
+            rows += _row(f"{mark} {field:10} engine ", value)
+            rows += _row(f"  {'':10} yours  ", line.ours.get(field))
         return "\n".join(rows)
+
+
+def _row(head: str, value: object) -> list[str]:
+    return textwrap.wrap(str(value), 90, initial_indent=head, subsequent_indent=" " * len(head))
 
 
 _FIELDS = {
