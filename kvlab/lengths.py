@@ -125,7 +125,7 @@ class Quantiles:
         if not 0 < self._share() < 1:
             raise ValueError(f"no distribution with these quantiles has a mean of {self.mean}")
 
-    @property
+    @cached_property
     def bend(self) -> float:
         """The exponent of the curve between two points."""
         return 1 / self._share() - 1
