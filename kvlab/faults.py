@@ -1,15 +1,17 @@
-"""Faults planted on purpose: block managers and a cache, each with one classic bug and its symptom.
+"""Faults planted on purpose: block managers and caches, each with one classic bug and its symptom.
 
 For the clinic and for the tests of the sentinel audit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kvlab.block_manager import BlockManager
-from kvlab.block_table import Slot
+from kvlab.block_table import BlockCopy, Slot
+from kvlab.prefix_cache import ExtraKeys
+from kvlab.reservation import Reservation
 
 
 class Patient:
@@ -52,6 +54,9 @@ class Patient:
 
     def request_ids(self) -> list[Hashable]:
         return self.right.request_ids()
+
+    def check(self) -> None:
+        self.right.check()
 
 
 class OffByOneBlock(Patient):
@@ -100,11 +105,40 @@ class EarlyFree(Patient):
             counts[block] = 1  # the others go on as before
 
 
-class SwappedLayers:
-    """A cache whose `write` confuses layers 0 and 1; everything else is the wrapped cache's own."""
+class LostDecrement(Patient):
+    name = "lost decrement"
+    symptom = "Every token is right, but the block that a copy came from is never free again."
 
-    name = "swapped layers"
-    symptom = "Every slot holds the right token, but of the other layer."
+    def append_slot(self, request_id: Hashable) -> Slot:
+        slot = super().append_slot(request_id)
+        if slot.copied_from is not None:
+            self.right._pool.ref_counts[slot.copied_from] += 1
+        return slot
+
+
+class UnfinishedHit(BlockManager):
+    """Offers a new request's full blocks to others when they are reserved, not when their KV is written."""
+
+    name = "hit on an unfinished block"
+    symptom = "After a step failed, a request finds blocks in the prefix cache that nobody ever wrote."
+
+    def reserve(
+        self,
+        tokens: Mapping[Hashable, Sequence[int]],
+        *,
+        keys: Mapping[Hashable, ExtraKeys] | None = None,
+    ) -> Reservation:
+        reservation = super().reserve(tokens, keys=keys)
+        for request_id, ids in tokens.items():
+            if self.length(request_id) == 0:
+                links = self.prefix_cache.links(ids, (keys or {}).get(request_id, ExtraKeys()), len(ids))
+                for block, link in zip(self.block_table(request_id), links, strict=False):
+                    self.prefix_cache.add(block, link)
+        return reservation
+
+
+class FaultyCache:
+    """A cache that is the wrapped one's in all that a subclass does not break."""
 
     def __init__(self, cache: Any):
         self._cache = cache
@@ -112,10 +146,47 @@ class SwappedLayers:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
 
+
+class LateCopy(FaultyCache):
+    """A cache that carries out each step's copies one step late."""
+
+    name = "copy after reuse"
+    symptom = "A copy brings what was written into the source block after it was handed out again."
+
+    def __init__(self, cache: Any):
+        super().__init__(cache)
+        self._waiting: list[BlockCopy] = []
+
+    def copy(self, copies: Iterable[BlockCopy]) -> None:
+        self._cache.copy(self._waiting)
+        self._waiting = list(copies)
+
+
+class ShortCopy(FaultyCache):
+    """A cache that copies one slot too few."""
+
+    name = "wrong slot count"
+    symptom = "In every copy the last token before the fork is missing."
+
+    def copy(self, copies: Iterable[BlockCopy]) -> None:
+        shorter = [copy._replace(num_slots=copy.num_slots - 1) for copy in copies]
+        self._cache.copy([copy for copy in shorter if copy.num_slots])
+
+
+class SwappedLayers(FaultyCache):
+    """A cache whose `write` confuses layers 0 and 1."""
+
+    name = "swapped layers"
+    symptom = "Every slot holds the right token, but of the other layer."
+
     def write(self, layer: int, slots: Any, k: Any, v: Any) -> None:
         self._cache.write({0: 1, 1: 0}.get(layer, layer), slots, k, v)
 
 
 FAULTY_MANAGERS = {
     fault.name: fault for fault in (OffByOneBlock, WrongRemainder, LostCopy, EarlyFree, LateLength)
+}
+
+SHARING_FAULTS = {
+    fault.name: fault for fault in (LostDecrement, EarlyFree, LateCopy, ShortCopy, LostCopy, UnfinishedHit)
 }

@@ -7,10 +7,11 @@ from functools import cache as cached
 from typing import Any
 
 import numpy as np
+import torch
 
-from kvlab.kv_cache import PagedKVCache
+from kvlab.kv_cache import PagedKVCache, as_bits
 from kvlab.sentinel_audit import CHUNK, Mismatch, Names, Walk, audit_walk, stored_records, walk_table
-from kvlab.sentinel_record import LIMIT, RECORD_LANES
+from kvlab.sentinel_record import LIMIT, RECORD_LANES, decode
 from kvlab.slots import SKIP, flat_slots
 
 __all__ = ["Mismatch", "SentinelWriter"]
@@ -84,6 +85,33 @@ class SentinelWriter:
             raise ValueError(f"cannot fork {parent_id!r} onto {child_id!r}: that request is live.")
         self._start(child_id)
         self._writers[child_id] = self._writers[parent_id].copy()
+
+    def hit(self, request_id: Hashable, slots: Any) -> list[Hashable]:
+        """A new request begins with tokens that a prefix cache found in these slots: it must hold what they
+        hold now. Whether they are the right tokens, the caller can tell by whose they are.
+
+        A slot that holds no whole record of its position counts as the request's own, never written: the
+        audit will name it.
+
+        Returns:
+            by token, the id of the request that wrote it.
+
+        Raises:
+            ValueError: the request is live, or a slot is outside the cache.
+        """
+        if request_id in self._numbers:
+            raise ValueError(f"{request_id!r} cannot begin with a hit: that request is live.")
+        flat = flat_slots(slots, self.cache.num_blocks, self.cache.block_size)  # [T]
+        _check_limit("request", len(self._ids))
+        rows = torch.from_numpy(flat).to(self.cache.k.device)
+        lanes = as_bits(self.cache.k[0].flatten(0, 1))[rows, 0].view(self.cache.k.dtype)  # [T, D]
+        record = decode(lanes.float().cpu().numpy())
+        self._start(request_id)
+        whole = record["whole"] & (record["position"] == np.arange(len(flat)))
+        known = whole & (record["request"] > NOBODY) & (record["request"] < self._numbers[request_id])
+        numbers = np.where(known, record["request"], self._numbers[request_id])
+        self._writers[request_id] = numbers.astype(np.int64)
+        return [self._ids[number] for number in numbers.tolist()]
 
     def release(self, request_id: Hashable) -> None:
         """The request is gone: what it wrote is stale, except where a fork of it still holds it.
