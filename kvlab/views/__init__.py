@@ -12,10 +12,12 @@ _MODULE_OF = {
     "CapacityCalculator": "capacity",
     "Chart": "charts",
     "FragmentationStepper": "fragmentation",
+    "LayerGroups": "layer_groups",
     "OnlineSoftmax": "online_softmax",
     "PrefixCacheStepper": "prefix_stepper",
     "SentinelAudit": "sentinel_audit",
     "SharingStepper": "sharing",
+    "TimingExplorer": "timing_explorer",
 }
 
 __all__ = sorted(_MODULE_OF)
