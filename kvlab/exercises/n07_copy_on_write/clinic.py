@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from kvlab.block_pool import InvariantError
 from kvlab.block_table import BlockCopy
-from kvlab.faults import EarlyFree, Patient
+from kvlab.faults import EarlyFree, LostDecrement, Patient
 from kvlab.kv_cache import PagedKVCache
 from kvlab.sentinel import SentinelWriter
 from kvlab.views import SentinelAudit
-
-
-class LostDecrement(Patient):
-    """A copy-on-write that forgets to lower the count of the block it leaves."""
-
-    name = "lost decrement"
-    symptom = "Every value is right, and blocks are missing from the free list for ever."
-
-    def append_slot(self, request_id):
-        slot = super().append_slot(request_id)
-        if slot.copied_from is not None:
-            self.right._pool.ref_counts[slot.copied_from] += 1
-        return slot
-
 
 PATIENTS = {patient.name: patient for patient in (Patient, LostDecrement, EarlyFree)}
 
