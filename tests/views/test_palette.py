@@ -97,6 +97,8 @@ def test_pure_functions_import_neither_widgets_nor_torch():
     names += (
         " address address_drawing tensor_drawing audit_findings audit_drawing map_drawing softmax_drawing"
     )
+    names += " sharing_drawing pointers beam_drawing prefix_drawing prefix_steps prompt_tokens"
+    names += " capacity_sums capacity_drawing group_steps group_drawing"
     lines = [f"import kvlab.views.{name}" for name in names.split()]
     lines += ["import sys", "print([m for m in ('ipywidgets', 'torch') if m in sys.modules])"]
     done = subprocess.run(

@@ -2,7 +2,16 @@ import ipywidgets
 import pytest
 
 from kvlab import BlockManager, snapshot
-from kvlab.views import AddressTranslation, AllocatorStepper, BlockMap, OnlineSoftmax
+from kvlab.views import (
+    AddressTranslation,
+    AllocatorStepper,
+    BlockMap,
+    CapacityCalculator,
+    LayerGroups,
+    OnlineSoftmax,
+    PrefixCacheStepper,
+    SharingStepper,
+)
 
 from .reading import parse
 
@@ -36,6 +45,10 @@ def figures():
         AddressTranslation([7, 1], 4, 7),
         OnlineSoftmax([]),
         BlockMap(snapshot(manager, ["A"])),
+        SharingStepper("append A 6; fork A B; append B"),
+        PrefixCacheStepper({"A": range(9), "B": range(7)}, script="append A; release A; append B"),
+        CapacityCalculator(),
+        LayerGroups("append A 9; append A 4"),
     ]
 
 
