@@ -239,7 +239,7 @@ def test_every_full_blocks_hash_is_printed_below_it():
 def test_hits_are_ringed_and_named():
     frames = run()
     layout, svgs = drawn(frames)
-    assert [word for word in texts(svgs[3]) if word.startswith("hit: block")] == ["hit: block 0", "hit: block 1"]
+    assert [w for w in texts(svgs[3]) if w.startswith("hit: block")] == ["hit: block 0", "hit: block 1"]
     rings = [(x - 10 + 2.5, y + 2.5) for x, y, _ in starts(svgs[3], stroke=FOCUS, stroke_width="2")]
     for ring, column in zip(rings, (0, 1), strict=True):
         assert ring == pytest.approx(layout.box(1, column), abs=0.1)
