@@ -107,7 +107,7 @@ class SentinelWriter:
         lanes = as_bits(self.cache.k[0].flatten(0, 1))[rows, 0].view(self.cache.k.dtype)  # [T, D]
         record = decode(lanes.float().cpu().numpy())
         self._start(request_id)
-        whole = record["whole"] & (record["position"] == np.arange(len(flat)))
+        whole = record["whole"] & (record["position"] == np.arange(len(flat))) & (flat != SKIP)
         known = whole & (record["request"] > NOBODY) & (record["request"] < self._numbers[request_id])
         numbers = np.where(known, record["request"], self._numbers[request_id])
         self._writers[request_id] = numbers.astype(np.int64)

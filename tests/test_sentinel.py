@@ -245,3 +245,30 @@ def test_a_skipped_token_is_neither_written_nor_expected_of_anyone_else():
     w.write_many("A", 0, [0, -1, 2])
     found = w.audit(Book({"A": [0, 1]}, {"A": 3}))
     assert {(m.position, m.state) for m in found} == {(1, "never written")}
+
+
+# -- hits of a prefix cache ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", KV_DTYPES)
+def test_a_hit_must_hold_what_it_found_also_when_its_writer_is_gone(dtype):
+    w = writer(dtype=dtype)
+    w.write_many("A", 0, [(1, 0), (1, 1), (0, 0)])
+    assert w.hit("B", [(1, 0), (1, 1), (0, 0)]) == ["A", "A", "A"]
+    book = Book({"B": [1, 0]}, {"B": 3})
+    w.release("A")
+    assert w.audit(book) == []
+    w.write("C", 2, (0, 0))
+    book = Book({"B": [1, 0], "C": []}, {"B": 3, "C": 0})
+    assert {str(m).partition(": ")[2] for m in w.audit(book)} == {"expected A[2] in B's table, found C[2]"}
+
+
+def test_a_hit_on_what_is_no_token_of_that_position_is_the_requests_own_and_named():
+    w = writer()
+    w.write_many("A", 0, [(1, 0), (1, 1)])
+    w.cache.k[0, 1, 0, 0, 3] += 1
+    assert w.hit("B", [(1, 0), (2, 0), (1, 1)]) == ["B", "B", "B"]  # garbled, never written, A's token 1
+    found = w.audit(Book({"A": [1], "B": [1, 2, 1]}, {"A": 0, "B": 1}))
+    assert {m.state for m in found} == {"garbled", "other"}
+    with pytest.raises(ValueError, match="'B' cannot begin with a hit: that request is live"):
+        w.hit("B", [(1, 0)])

@@ -47,7 +47,7 @@ class Beams:
             self.groups.remove(group)
             width = randomness.choice([1, 2, 4, 6])
             group = self.run.beam_step(group, [randomness.choice(group) for _ in range(width)])
-            length = randomness.choice([1, 1, 7, 40, 64])
+            length = randomness.choice([1, 1, 30, 120])
             batch = {request_id: self.some(length) for request_id in group}
         while True:
             try:
@@ -69,11 +69,11 @@ def test_a_million_writes_over_beams_hits_and_evictions_without_a_mismatch(block
     beams, audits = Beams(run, randomness), 0
     while run.written < WRITES_PER_SIZE:
         beams.act()
-        if run.written >= (audits + 1) * WRITES_PER_SIZE // 8:
+        if run.written >= (audits + 1) * WRITES_PER_SIZE // 5:
             audits += 1
             manager.check()
             assert run.audit() == []
-    assert run.forks > 500 and run.hits > 5_000 and manager.prefix_cache.stats.evictions > 1_000
+    assert run.forks > 300 and run.hits > 3_000 and manager.prefix_cache.stats.evictions > 1_000
     assert run.copies > 100 or block_size == 1
     # The audit was not blind: one lane changed is one mismatch for each table that holds the slot.
     holder = run.live()[-1]
