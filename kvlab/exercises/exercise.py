@@ -97,7 +97,9 @@ class CheckResult:
             return None
         from kvlab.exercises import guard
         from kvlab.recording import record
-        from kvlab.views import AllocatorStepper
+        from kvlab.views import AllocatorStepper, SharingStepper
 
-        frames = record(self.counterexample, self.factory(), call=guard.call)
-        return AllocatorStepper(frames, step=len(frames) - 1)
+        manager = self.factory()
+        frames = record(self.counterexample, manager, call=guard.call)
+        figure = SharingStepper if hasattr(manager, "fork") else AllocatorStepper
+        return figure(frames, step=len(frames) - 1)

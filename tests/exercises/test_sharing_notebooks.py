@@ -12,7 +12,7 @@ from kvlab.exercises.n08_prefix_caching.letters import letters
 from kvlab.exercises.n08_prefix_caching.pool import pool_from, sha256, tiny_hash
 from kvlab.exercises.registry import define
 from kvlab.recording import record
-from kvlab.views import PrefixCacheStepper
+from kvlab.views import PrefixCacheStepper, SharingStepper
 
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
 
@@ -46,6 +46,16 @@ def test_a_class_that_passed_is_kept_and_loads_again(id, capsys):
     said = capsys.readouterr().out
     assert "was not kept" not in said and f"your own answer to {id}" in said
     assert check(id, again)
+
+
+def test_a_failing_sequence_with_forks_is_drawn_as_sharing():
+    exercise = get("07.manager")
+    for wrong in exercise.wrong:
+        result = check("07.manager", define(exercise, wrong.source))
+        stepper = result.stepper()
+        assert isinstance(stepper, SharingStepper), wrong.name
+        assert all(stepper.draw(step).startswith("<svg") for step in range(len(stepper.frames))), wrong.name
+        assert result.counterexample.count(";") <= 3, wrong.name
 
 
 @pytest.mark.parametrize(
