@@ -39,7 +39,7 @@ def read_trace(path: str | Path) -> list[dict[str, Any]]:
         TraceError: the line that is not JSON, or a file without an `init`.
     """
     operations = []
-    with open(path, encoding="utf-8") as file:
+    with open(path, "rb") as file:
         for number, text in enumerate(file, start=1):
             if not text.strip():
                 continue

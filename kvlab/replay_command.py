@@ -11,9 +11,11 @@ from rich.table import Table
 
 from kvlab.replay import Line, TraceError, read_trace, replay
 
+TRACE_HELP = "a recorded trace, JSON lines; the ones that the tests use are in tests/data/traces"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a recorded trace, JSON lines")
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help=TRACE_HELP)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -23,7 +25,14 @@ def run(args: argparse.Namespace) -> int:
         try:
             operations = read_trace(path)
             steps = len(operations) - 1
-            lines = track(replay(operations), path.name, total=steps, console=console, transient=True)
+            lines = track(
+                replay(operations),
+                path.name,
+                total=steps,
+                console=console,
+                transient=True,
+                disable=not console.is_terminal,
+            )
             different = next((line for line in lines if line.differing), None)
         except OSError as error:
             console.print(
@@ -53,3 +62,7 @@ def show_difference(console: Console, path: Path, line: Line) -> None:
         style = "bold red" if field in line.differing else None
         table.add_row(field, str(value), str(line.ours.get(field)), style=style)
     console.print(table)
+    console.print(
+        f"They differ in {', '.join(line.differing)}; all {line.number - 1} lines before are equal.",
+        soft_wrap=True,
+    )

@@ -42,7 +42,16 @@ def test_one_changed_value_is_found(field, tmp_path, capsys):
     first = next(line for line in replay(read_trace(changed)) if line.differing)
     assert (first.number, first.differing) == (index + 1, [field])
     assert main(["replay", str(changed)]) == 1
-    assert f"line {index + 1}: the first difference" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"line {index + 1}: the first difference" in said
+    assert f"They differ in {field}; all {index} lines before are equal." in said
+
+
+def test_a_file_that_is_no_text_is_told_so(tmp_path, capsys):
+    path = tmp_path / "binary.jsonl"
+    path.write_bytes(b"\xc1\x00\xff\n")
+    assert main(["replay", str(path)]) == 2
+    assert "line 1 is not JSON" in capsys.readouterr().out
 
 
 def test_the_command_says_that_all_is_equal(capsys):
