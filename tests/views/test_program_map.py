@@ -1,6 +1,6 @@
 import pytest
 
-from kvlab.views.program_map import ProgramMap
+from kvlab.views import ProgramMap
 from kvlab.views.program_map_drawing import draw_program_map
 from kvlab.views.program_map_steps import Launch, tell_program
 
