@@ -18,7 +18,7 @@ PAGE = 128  # slots: FlexAttention's own default for a sparse block
 
 def add_flex(field: Field, buffers: Buffers, *, wanted: bool) -> None:
     """Put FlexAttention, compiled, among the contenders, or say why it is left out."""
-    why = why_not(buffers) if wanted else "nobody asked for it, and it compiles for some seconds a shape"
+    why = why_not(buffers) if wanted else "it was not asked for (it compiles for some seconds a shape)"
     if why is None:
         try:
             run = flex_attention(buffers)

@@ -43,7 +43,8 @@ def contender_text(figures: dict) -> str:
     if figures["first_s"] > max(0.1, 10 * middle):
         text += f"   first call {figures['first_s']:.1f} s"
     if "bytes_copied" in figures:
-        text += f"   copied {figures['bytes_copied'] / 1e6:.1f} MB, peak {figures['peak_bytes'] / 1e6:.1f} MB"
+        copied, peak = figures["bytes_copied"] / 1e6, figures["peak_bytes"] / 1e6
+        text += f"\n{'':24}copied {copied:.1f} MB of old tokens, {peak:.1f} MB at the peak"
     return text
 
 

@@ -54,7 +54,7 @@ def test_the_table_says_it_in_words():
     assert "read 10.00 GB/s" in text and "copy 8.00 GB/s" in text
     assert "share 0.50 (0.50 to 0.50)   first call 12.5 s" in text
     assert "paged, cpu is 1.25 x contiguous SDPA" in text
-    assert "copied 33.5 MB, peak 67.1 MB" in text
+    assert "copied 33.5 MB of old tokens, 67.1 MB at the peak" in text
     assert text.index(OURS) < text.index(CONTIGUOUS) < text.index(GROW)
     assert left_out_text([made_up_row()] * 2) == "gather, then SDPA left out: no reason."
 

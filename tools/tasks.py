@@ -82,7 +82,7 @@ def bench(extra: list[str]) -> int:
     statuses = []
     for script in sorted((ROOT / "bench").glob("*.py")):
         print(f"== {script.relative_to(ROOT)}", flush=True)
-        statuses.append(run(str(script), *extra, OMP_NUM_THREADS="1"))
+        statuses.append(run(str(script), *extra))
     return next((status for status in statuses if status), 0)
 
 

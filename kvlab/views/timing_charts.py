@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from kvlab.roofline import Roofline
 from kvlab.traffic import DecodeShape
@@ -80,11 +81,23 @@ def roofline_chart(roofline: Roofline, rows: Sequence[dict], name: str = "paged"
     places = [min(ends) / 4, roofline.ridge, max(ends) * 4]
     roof = [roofline.attainable(place) / 1e9 for place in places]
     chart.axes.loglog(places, roof, color=chart.ink, linewidth=1.4)
+    chart.axes.axvline(roofline.ridge, color=chart.ink, linestyle="--", linewidth=0.8)
+    labelled: list[tuple[float, float]] = []
     for place, reached, value in dots:
         chart.axes.loglog(place, reached, marker="o", color=FILLS[0])
-        chart.axes.annotate(str(value), (place, reached), (6, -3), textcoords="offset points")
+        if all(_apart(place, reached, *other) for other in labelled):
+            chart.axes.annotate(str(value), (place, reached), (6, -3), textcoords="offset points")
+            labelled.append((place, reached))
+    chart.axes.xaxis.set_major_formatter("{x:g}")
+    chart.axes.yaxis.set_major_formatter("{x:g}")
+    chart.axes.minorticks_off()
     chart.axes.set(xlabel="operations a byte that must move", ylabel="billion operations a second")
     return chart
+
+
+def _apart(place: float, reached: float, other_place: float, other_reached: float) -> bool:
+    """Whether two dots are far enough apart, on logarithmic axes, for a label each."""
+    return abs(log(place / other_place)) > 0.3 or abs(log(reached / other_reached)) > 0.25
 
 
 def _measured(row: dict, name: str, measure: str) -> tuple[float, float, float]:

@@ -31,8 +31,10 @@ def test_every_sweep_has_points_and_a_notebook_takes_some():
 def test_a_sweep_prints_a_line_for_each_point(tiny, capsys):
     rows = live.sweep("splits")
     lines = capsys.readouterr().out.splitlines()
-    assert [row["value"] for row in rows] == [1, 4, 16] and len(lines) == 3
-    assert lines[1].startswith("splits =        4") and "paged, cpu" in lines[1] and "share" in lines[1]
+    assert [row["value"] for row in rows] == [1, 4, 16] and len(lines) == 4
+    assert "share of a plain read" in lines[0]
+    assert lines[2].startswith("splits     4 ") and "paged, cpu" in lines[2]
+    assert max(map(len, lines)) <= 80
 
 
 def test_all_contenders_stand_side_by_side(tiny):

@@ -77,8 +77,15 @@ def test_the_roofline_names_its_ridge_and_its_dots():
     chart = roofline_chart(Roofline(10e9, 80e9), ROWS)
     assert "10.0 GB/s, 80 billion operations a second, ridge at 8.0" in chart.alt
     assert "3 steps" in chart.alt
-    roof, *dots = chart.axes.lines
+    roof, ridge, *dots = chart.axes.lines
+    assert list(ridge.get_xdata()) == [8, 8]
     assert list(roof.get_ydata())[1:] == [80, 80] and len(dots) == 3
     shape = DecodeShape(2, 1024)
     assert dots[0].get_xdata()[0] == shape.intensity
     assert dots[0].get_ydata()[0] == pytest.approx(shape.operations / 4e-3 / 1e9)
+
+
+def test_dots_that_lie_together_share_a_label():
+    rows = [row("batch", 1, paged=4), row("batch", 2, paged=4.1), row("batch", 4, paged=16)]
+    chart = roofline_chart(Roofline(10e9, 80e9), rows)
+    assert [text.get_text() for text in chart.axes.texts] == ["1", "4"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from kvlab.bandwidth import READ
-from kvlab.contenders import PAGED, Buffers, line_up
+from kvlab.contenders import CONTIGUOUS, PAGED, Buffers, line_up
 from kvlab.roofline import Roofline
 from kvlab.timing import measure
 from kvlab.timing_sweeps import Point, measure_point, run_points, sweep_points
@@ -46,6 +46,7 @@ def points(*sweeps: str) -> list[Point]:
 def sweep(name: str) -> list[dict]:
     """Measure one sweep, here and now, and print a line for each point."""
     rows = []
+    print("time of a step, and in brackets its share of a plain read's speed")
     for _, row in run_points(points(name), **OPTIONS):
         rows.append(row)
         print(line(row))
@@ -69,11 +70,11 @@ def take_times(rounds: int = 9) -> tuple[list[float], list[float]]:
 def line(row: dict) -> str:
     """A row in one line: our path and the contiguous one, in milliseconds and as shares of the read."""
     figures = [
-        f"{name} {1e3 * own['seconds'][0]:7.2f} ms, share {own['share'][0]:.2f}"
+        f"{name.split(' SDPA')[0]} {1e3 * own['seconds'][0]:.2f} ms ({own['share'][0]:.2f})"
         for name, own in row["contenders"].items()
-        if name.startswith(("paged", "contiguous"))
+        if name.startswith((PAGED, CONTIGUOUS))
     ]
-    return f"{row['sweep']} = {row['value']!s:>8}   {row['must_move'] / 1e6:7.1f} MB   {'   '.join(figures)}"
+    return f"{row['sweep']} {row['value']!s:>5} {row['must_move'] / 1e6:6.1f} MB  {'  '.join(figures)}"
 
 
 def live(*sweeps: str) -> dict:
