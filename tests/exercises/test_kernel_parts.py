@@ -1,5 +1,9 @@
 """Notebook 06's checks run a learner's code in another process: whatever it does becomes a sentence."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from kvlab.exercises import get
@@ -99,3 +103,35 @@ def test_without_triton_everything_says_why(monkeypatch, capsys):
 def test_an_unknown_patient_is_named(capsys):
     examine("E")
     assert "no patient is called 'E': choose one of A, B, C, D." in capsys.readouterr().out
+
+
+COMPILE = """
+import sys, torch
+from triton.runtime import driver
+from kvlab.cross_compile import StandIn
+from kvlab.exercises.n06_triton_kernel import patients, worker
+
+def meta(*size, dtype=torch.float32):
+    return torch.empty(*size, dtype=dtype, device="meta")
+
+parts = worker.build("\\n\\n".join(patients.SOLUTIONS), sys.argv[1])
+driver.set_active(StandIn("sm_90"))
+q, cache, sums = meta(4, 32, 64), meta(64, 16, 8, 64), meta(4, 32, 2)
+tables, lens = meta(4, 8, dtype=torch.int32), meta(4, dtype=torch.int32)
+strides = 8, *cache.stride()[:3]
+outputs = meta(4, 32, 2, 64)
+arguments = q, cache, cache, tables, lens, outputs, sums, 0.125, *strides, 4, 16, 64, 16, 16
+one = parts.decode_kernel.warmup(*arguments, grid=(4, 8, 2))
+other = parts.reduce_kernel.warmup(outputs, sums, q, 2, 64, 2, grid=(128,))
+print("cubin" in one.asm and "cubin" in other.asm)
+"""
+
+
+@needs_triton
+def test_the_lessons_kernel_compiles_for_a_gpu(tmp_path):
+    """What the interpreter forgives: shapes, types and names that only a compiler refuses."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILE, str(tmp_path)], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "True", done.stderr
