@@ -1,9 +1,10 @@
 """What prefix caching costs: a decode step of one-token appends, and the lookup of a prompt.
 
 Run: python bench/sharing.py
-Prints medians, the quartiles around them and the fastest round: on a busy machine they are far apart. The goal
-is for `append_slot`: 5 times what vLLM 0.33's KV cache manager made with caching on, one call an append, which
-was 67,000 to 101,000 appends a second. `reserve` does more for its time: all blocks or none, and a way back.
+Prints medians, the quartiles around them and the fastest round: on a busy machine they are far apart.
+The goal is for `append_slot`: 5 times what vLLM 0.33's KV cache manager made with caching on, one call an
+append, which was 67,000 to 101,000 appends a second. `reserve` does more for its time: all blocks or none,
+and a way back.
 """
 
 from __future__ import annotations
