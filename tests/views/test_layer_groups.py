@@ -49,6 +49,12 @@ def test_taken_and_given_back_follow_from_the_free_list():
         assert free == set(frame.free)
 
 
+def test_a_block_that_goes_and_comes_back_at_once_is_told_as_both():
+    _, frames, _ = run("append A 4; append A 4; append A 4", [("sliding", 4, 4)], 4)
+    assert frames[3].tables == {"A": ((0, 2, 1),)}
+    assert frames[3].given == frames[3].taken == {("A", 0): (1,)}
+
+
 def test_steps_are_told():
     _, frames, _ = run("append A 8; append A 3; append A; release A")
     assert frames[1].telling == (
