@@ -25,6 +25,9 @@ _EXPORTS = {
     "decoder": ("Decoder",),
     "sequences": ("ContiguousSequences", "PagedSequences"),
     "generation": ("StreamedToken", "generate"),
+    "shared_prefix": ("prefill_in_turn",),
+    "parallel_sampling": ("sample_continuations",),
+    "beam_search": ("BeamSearch",),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
