@@ -34,7 +34,7 @@ def add_flex(field: Field, buffers: Buffers, *, wanted: bool) -> None:
 def why_not(buffers: Buffers) -> str | None:
     """What keeps FlexAttention from these buffers, as a sentence's end; None when nothing is known to."""
     if buffers.shape.block_size % PAGE:
-        return f"its pages are multiples of {PAGE} slots, and the blocks here have {buffers.shape.block_size}"
+        return f"its pages are multiples of {PAGE} slots, and smaller blocks give it nothing to skip"
     if buffers.dtype == torch.float8_e4m3fn:
         return "it takes no float8"
     if buffers.q.device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
