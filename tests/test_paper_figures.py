@@ -3,9 +3,9 @@
 Assumptions: lognormal lengths with the paper's means and our spread (`kvlab.workloads`), independent prompts
 and outputs, a buddy allocator for the contiguous baselines, everybody waiting from the start, one token a
 request and step, first come first served, averages over the steps in which somebody waits. Seeds are fixed.
-A run of 1,500 requests scatters by about a point, and Pow2 lies at the edge of the tolerances: over 8,000 it has
-29.9 / 19.7 / 14.7 / 35.8, which is 3.1 points more tokens than the paper. Seed 2 meets every tolerance; seed 0
-misses one, Pow2's external, by 0.02 points.
+A run of 1,500 requests scatters by about a point, and Pow2 lies at the edge of the tolerances: over 8,000 it
+has 29.9 / 19.7 / 14.7 / 35.8, which is 3.1 points more tokens than the paper. Seed 2 meets every tolerance;
+seed 0 misses one, Pow2's external, by 0.02 points.
 """
 
 import pytest
