@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
+from matplotlib.ticker import LogLocator
+
 from kvlab.roofline import Roofline
 from kvlab.traffic import DecodeShape
 from kvlab.views.charts import Chart
@@ -88,8 +90,9 @@ def roofline_chart(roofline: Roofline, rows: Sequence[dict], name: str = "paged"
         if all(_apart(place, reached, *other) for other in labelled):
             chart.axes.annotate(str(value), (place, reached), (6, -3), textcoords="offset points")
             labelled.append((place, reached))
-    chart.axes.xaxis.set_major_formatter("{x:g}")
-    chart.axes.yaxis.set_major_formatter("{x:g}")
+    for axis in (chart.axes.xaxis, chart.axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
     chart.axes.minorticks_off()
     chart.axes.set(xlabel="operations a byte that must move", ylabel="billion operations a second")
     return chart
