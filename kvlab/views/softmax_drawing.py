@@ -120,7 +120,7 @@ def _draw_sums(canvas: Canvas, trace: Sequence[Any], step: int) -> None:
     x = MARGIN + room + 16
     if change.old_sum:
         parts = f"{number(change.old_sum)} × {number(change.factor)} + {number(change.added)} ="
-        x = canvas.text(x, _SUMS + 37, parts, 13)
+        x = canvas.text(x, _SUMS + 37, parts, 13) + 5
     canvas.text(x, _SUMS + 37, number(change.new_sum), 13, weight=700)
     factor = f"exp({number(change.old_max)} − {number(change.new_max).replace('−', '-')})"
     if change.old_max == float("-inf"):
