@@ -83,16 +83,15 @@ class BlockManager(Books):
         if table is None or self._reservations:
             return self._append_one(request_id, token)
         offset = table.length % self.block_size
-        if self._ref_counts[table.blocks[-1]] > 1 if offset else not self._pool.free:
+        block = table.blocks[-1]
+        if not offset:
+            return self._append_to_new_block(request_id, table, token)
+        if self._ref_counts[block] > 1:
             return self._append_one(request_id, token)
         # A token that is none raises here, before anything has changed.
-        link = None if table.chain is None else table.chain.push(token)
-        block = table.blocks[-1] if offset else self._open_block(request_id, table)
-        if link is not None:
+        if table.chain is not None and (link := table.chain.push(token)) is not None:
             self.prefix_cache.add(block, link)
         table.length += 1
-        if not offset:
-            self._pool.deliver()
         return _new_tuple(Slot, (block, offset, None))
 
     def append(
@@ -194,11 +193,18 @@ class BlockManager(Books):
             )
         self.prefix_cache.clear()
 
-    def _open_block(self, request_id: Hashable, table: BlockTable) -> int:
+    def _append_to_new_block(self, request_id: Hashable, table: BlockTable, token: int | None) -> Slot:
+        self._pool.require(1)
+        # Fills the block at once when it has one slot; a token that is none raises here.
+        link = None if table.chain is None else table.chain.push(token)
         block = self._pool.take(request_id)
         self._rows.set(table.row, len(table.blocks), block)
         table.blocks.append(block)
-        return block
+        if link is not None:
+            self.prefix_cache.add(block, link)
+        table.length += 1
+        self._pool.deliver()
+        return _new_tuple(Slot, (block, 0, None))
 
     def _append_one(self, request_id: Hashable, token: int | None) -> Slot:
         return self.append(request_id, 1 if token is None else (token,)).slots[0]
