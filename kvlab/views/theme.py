@@ -56,7 +56,9 @@ def _resolve(role: str) -> str:
     return f"--kv-{role}:{value};"
 
 
+# Containment keeps a redraw from laying out and painting the rest of a long notebook.
 CSS = (
+    ".kvlab-picture{contain:layout paint style}"
     f".kvfig{{{_declare(LIGHT)}}}"
     f"@media (prefers-color-scheme:dark){{.kvfig{{{_declare(DARK)}}}}}"
     f"{_LIGHT_HOSTS}{{{_declare(LIGHT)}}}"
