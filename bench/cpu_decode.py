@@ -15,7 +15,7 @@ import argparse
 import json
 import platform
 from statistics import median, quantiles
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention as sdpa
@@ -26,6 +26,7 @@ from kvlab.cpu_read import read_blocks
 HQ, HKV, DIM, BLOCK = 32, 8, 128, 16
 CLOCKS = {"wall": perf_counter, "cpu": process_time}
 READ = "read through the block table"
+SETTLE = 0.02  # seconds; torch's threads spin for some ms after their work, on the core of whoever comes next
 
 
 def main() -> None:
@@ -64,6 +65,7 @@ def measure(num_seqs: int, length: int, dtype: torch.dtype, rounds: int, clock=p
     times = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
+            sleep(SETTLE)
             begin = clock()
             run()
             times[name].append(clock() - begin)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 LOG2_E = 1.4426950408889634  # exp(x) = exp2(x * LOG2_E)
-MULTIPLE = 8  # of head_dim: the walk's vectors have 8 lanes
+MULTIPLE = 16  # of head_dim: what the walk's inner loops take at a time
 SHORTEST = 256  # positions: a shorter part is not worth a merge
 PARTS_PER_THREAD = 4  # so that a thread that was held up does not hold up the others
 STORED_AS = {torch.float32: torch.float32, torch.bfloat16: torch.uint16, torch.float16: torch.int16}
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 def why_not(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor) -> str | None:
     """What keeps the CPU path from these tensors, as the end of a sentence; None when nothing does."""
-    if importlib.util.find_spec("numba") is None:
+    if not _has_numba():
         return "it needs numba, which is not installed"
     if q.device.type != "cpu":
         return f"the tensors are on {q.device}"
@@ -69,25 +69,51 @@ def cpu_decode(
         raise ValueError(f"the CPU path cannot run this: {reason}; backend='auto' picks one that can.")
     parts = cut(context_lens.tolist(), window, num_splits, torch.get_num_threads())
     if not parts:
-        return torch.zeros_like(q)
+        return torch.zeros(q.shape, dtype=q.dtype)
     num_seqs, num_heads, head_dim = q.shape
-    scaled = (q.float() * (scale * k_scale * LOG2_E)).contiguous().view(num_seqs, -1).numpy()  # [S, Hq * D]
-    acc = np.empty((len(parts), num_heads * head_dim), np.float32)  # each part's sum of weight * v
+    in_pairs = k_cache.dtype == torch.bfloat16
+    scaled = converted(q, torch.float32).numpy() * np.float32(scale * k_scale * LOG2_E)  # [S, Hq, D]
+    # Each part's sum of weight * v. By torch, which aligns it to cache lines.
+    acc = torch.empty(len(parts), num_heads, head_dim).numpy()
     tops, sums = np.empty((2, len(parts), num_heads), np.float32)
-    shape = (k_cache.shape[2], num_heads // k_cache.shape[2], head_dim)
-    caches = (flat(k_cache), flat(v_cache), (*k_cache.stride()[:3], *v_cache.stride()[:3]))
-    tables, block_size = block_tables.to(torch.int32).contiguous().numpy(), k_cache.shape[1]
-    walk = _walk()
+    run_all(
+        _walk_all(),
+        parts,
+        (apart(scaled) if in_pairs else scaled).reshape(num_seqs, -1),
+        flat(k_cache),
+        flat(v_cache),
+        (*k_cache.stride()[:3], *v_cache.stride()[:3]),
+        block_tables.to(torch.int32).contiguous().numpy(),
+        k_cache.shape[1],
+        (k_cache.shape[2], num_heads // k_cache.shape[2], head_dim),
+        acc.reshape(len(parts), -1),
+        tops,
+        sums,
+    )
+    merged = merge(parts, acc, tops, sums / np.float32(v_scale))
+    out = np.zeros(q.shape, np.float32)
+    out[sorted({part.seq for part in parts})] = together(merged) if in_pairs else merged
+    return converted(torch.from_numpy(out), q.dtype)
 
-    def run(i: int) -> None:
-        seq, begin, end = parts[i]
-        walk(scaled[seq], *caches, tables[seq], block_size, begin, end, *shape, acc[i], tops[i], sums[i])
 
-    run_all(run, len(parts))
-    out = torch.zeros_like(q, memory_format=torch.contiguous_format)  # [S, Hq, D]
-    merged = merge(parts, acc.reshape(-1, num_heads, head_dim), tops, sums) * np.float32(v_scale)
-    out[sorted({part.seq for part in parts})] = torch.from_numpy(merged).to(q.dtype)
+def converted(rows: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """rows [S, ..] in dtype, one by one: more at once wakes torch's threads, which then spin on our cores."""
+    out = torch.empty(rows.shape, dtype=dtype)
+    for own, row in zip(out, rows, strict=True):
+        own.copy_(row)
     return out
+
+
+def apart(numbers: np.ndarray) -> np.ndarray:
+    """[.., D] with the even places of every 16 before the odd ones: as the walk widens bfloat16."""
+    pairs = numbers.reshape(-1, MULTIPLE // 2, 2)
+    return np.stack([pairs[:, :, 0], pairs[:, :, 1]], axis=1).reshape(numbers.shape)
+
+
+def together(numbers: np.ndarray) -> np.ndarray:
+    """What `apart` took apart, in its own order again."""
+    halves = numbers.reshape(-1, 2, MULTIPLE // 2)
+    return np.stack([halves[:, 0], halves[:, 1]], axis=2).reshape(numbers.shape)
 
 
 def cut(lens: list[int], window: int | None, num_splits: int | None, threads: int) -> list[Part]:
@@ -128,24 +154,34 @@ def flat(cache: torch.Tensor) -> np.ndarray:
     return row.view(STORED_AS[cache.dtype]).numpy()
 
 
-def run_all(run: Callable[[int], object], count: int) -> list:
-    """run(0) .. run(count - 1) on `torch.get_num_threads()` threads; what they return, in order."""
-    threads = torch.get_num_threads()
-    if threads == 1 or count == 1:
-        return [run(i) for i in range(count)]
-    return list(_pool(threads).map(run, range(count)))
+def run_all(run: Callable[..., None], parts: list[Part], *args: object) -> None:
+    """run(counter, parts, *args) on `torch.get_num_threads()` threads, this one among them.
+
+    run takes parts by their number, as `cpu_kernel.take` hands them out, until none is left.
+    """
+    counter, rows = np.zeros(1, np.int64), np.array(parts)
+    others = min(torch.get_num_threads(), len(parts)) - 1
+    running = [_pool(others).submit(run, counter, rows, *args) for _ in range(others)]
+    run(counter, rows, *args)
+    for thread in running:
+        thread.result()
 
 
 @cache
-def _walk():
-    from kvlab.cpu_kernel import walk
+def _walk_all():
+    from kvlab.cpu_kernel import walk_all
 
-    return walk
+    return walk_all
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="kvlab-decode")
+
+
+@cache
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
 @cache

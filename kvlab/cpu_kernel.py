@@ -2,8 +2,9 @@
 
 Decoding reads every K and V once and does little with each, so the walk keeps pace with memory only if it
 does next to nothing else. It reads a position's row across all KV heads, two positions for up to four query
-heads at a time, in vectors of LANES numbers, and asks for rows AHEAD positions early, because the hardware
-cannot guess where the next block lies. bfloat16 is widened by a shift, float16 by the processor itself.
+heads at a time, in vectors of LANES numbers, and with each it asks for what it needs AHEAD positions later,
+because the hardware cannot guess where the next block lies. float16 is widened by the processor itself,
+bfloat16 two numbers at a time, which puts the even and the odd places apart.
 numba compiles this on first use and keeps the result; it checks this one file for changes, so all stays here.
 """
 
@@ -16,48 +17,83 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8  # float32 numbers in one vector: two registers where a register has 128 bits
-TILE = 16  # positions between two updates of the online softmax
+TILE = 64  # positions between two updates of the online softmax
 AHEAD = 4  # positions from the row that is read to the row that is asked for
 # Sums may be reordered and products fused, but infinities and NaN keep their meaning.
 FAST = ("reassoc", "contract", "nsz", "arcp")
 
-_FLOATS = ir.VectorType(ir.FloatType(), LANES)
+STEP = 2 * LANES  # dimensions that the inner loops take at a time
+
+_SIZE, _LLVM_SIZE = types.int64, ir.IntType(64)
+_FLOATS, _WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
 
 
 def _pointer(context, builder, kind, array, index):
     return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
 
 
-def _load(builder, kind, pointer):
-    """LANES stored numbers as float32: float32, uint16 holds the bits of bfloat16, int16 those of float16."""
-    stored = {types.float32: ir.FloatType(), types.uint16: ir.IntType(16), types.int16: ir.HalfType()}[
-        kind.dtype
-    ]
-    vector = ir.VectorType(stored, LANES)
-    loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+def _load(builder, pointer, kind, align):
+    return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=align)
+
+
+def _numbers(context, builder, kind, array, index):
+    """STEP stored numbers as two vectors: the halves in order, but for bfloat16 the even and the odd places.
+
+    uint16 holds the bits of bfloat16, whose upper half of float32 they are; int16 holds those of float16.
+    """
+    pointer = _pointer(context, builder, kind, array, index)
+    if kind.dtype == types.uint16:
+        pairs = _load(builder, pointer, _WORDS, 2)  # an odd place is the upper half of its pair
+        even = builder.shl(pairs, ir.Constant(_WORDS, [16] * LANES))
+        odd = builder.and_(pairs, ir.Constant(_WORDS, [0xFFFF0000] * LANES))
+        return [builder.bitcast(words, _FLOATS) for words in (even, odd)]
+    pointers = [pointer, builder.gep(pointer, [_LLVM_SIZE(LANES)])]
     if kind.dtype == types.float32:
-        return loaded
-    if kind.dtype == types.int16:
-        return builder.fpext(loaded, _FLOATS)
-    wide = ir.VectorType(ir.IntType(32), LANES)
-    return builder.bitcast(builder.shl(builder.zext(loaded, wide), ir.Constant(wide, [16] * LANES)), _FLOATS)
+        return [_load(builder, half, _FLOATS, 4) for half in pointers]
+    halves = ir.VectorType(ir.HalfType(), LANES)
+    return [builder.fpext(_load(builder, half, halves, 2), _FLOATS) for half in pointers]
+
+
+def _prefetch(context, builder, kind, array, index):
+    """Ask for the cache line of array[index], without waiting for it."""
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    request = builder.module.declare_intrinsic(
+        "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    )
+    pointer = builder.bitcast(_pointer(context, builder, kind, array, index), byte)
+    builder.call(request, [pointer, number(0), number(3), number(1)])  # to read, keep, data
+
+
+def _pair(context, builder, kind, array, rows, dim):
+    """STEP numbers of each of the first two rows; the same place in the next two is asked for."""
+    own, later = rows[:2], rows[2:]
+    for row in later:
+        _prefetch(context, builder, kind, array, builder.add(row, dim))
+    return [_numbers(context, builder, kind, array, builder.add(row, dim)) for row in own]
 
 
 def _multiply_add(builder, a, b, c):
     return builder.fadd(builder.fmul(a, b, flags=FAST), c, flags=FAST)
 
 
-def _chunks(builder, dims):
-    """A loop over the first dimension of each vector of a row."""
-    return cgutils.for_range_slice(builder, dims.type(0), dims, dims.type(LANES), inc=True)
+def _steps(builder, dims):
+    """A loop over the first dimension of every STEP of a row."""
+    return cgutils.for_range_slice(builder, dims.type(0), dims, dims.type(STEP), inc=True)
 
 
-def _sum(builder, vector):
-    name = f"llvm.vector.reduce.fadd.v{LANES}f32"
-    reduce = builder.module.declare_intrinsic(
-        name, (), ir.FunctionType(ir.FloatType(), [ir.FloatType(), _FLOATS])
-    )
-    return builder.call(reduce, [ir.Constant(ir.FloatType(), -0.0), vector], fastmath=FAST)
+def _add_up(builder, vectors):
+    """One vector with the sum of each of up to LANES vectors: neighbours are added, three times over."""
+
+    def pick(a, b, lanes):
+        return builder.shuffle_vector(a, b, ir.Constant(_WORDS, lanes))
+
+    vectors = vectors + [ir.Constant(_FLOATS, ir.Undefined)] * (LANES - len(vectors))
+    evens, odds = [0, 2, 8, 10, 4, 6, 12, 14], [1, 3, 9, 11, 5, 7, 13, 15]
+    lower, upper = [0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]
+    for first, second in ((evens, odds), (evens, odds), (lower, upper)):
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [builder.fadd(pick(a, b, first), pick(a, b, second), flags=FAST) for a, b in pairs]
+    return vectors[0]
 
 
 def _for_heads(builder, heads, emit):
@@ -67,94 +103,83 @@ def _for_heads(builder, heads, emit):
             emit(count)
 
 
-def _rows(context, builder, kind, array, rows, dim):
-    """The next LANES numbers of two rows of K or V."""
-    return [
-        _load(builder, kind, _pointer(context, builder, kind, array, builder.add(row, dim))) for row in rows
-    ]
-
-
 @intrinsic
-def dots(typing, heads, q, q_at, k, row0, row1, dims, scores, at0, at1):
-    """scores[at_i + h] = q[h] . k[row_i] for two rows of K and the heads h of q that begin at q_at."""
+def dots(typing, heads, q, q_at, k, rows, dims, scores, ats):
+    """scores[ats[i] + h] = q[h] . k[rows[i]] for two rows of K and the heads h of q that begin at q_at.
+
+    rows: where the two rows begin, then the two to ask for.
+    """
 
     def generate(context, builder, signature, args):
-        heads, q, q_at, k, row0, row1, dims, scores, *ats = args
-        q_kind, k_kind, s_kind = signature.args[1], signature.args[3], signature.args[7]
+        heads, q, q_at, k, rows, dims, scores, ats = args
+        q_kind, k_kind, s_kind = signature.args[1], signature.args[3], signature.args[6]
+        rows, ats = cgutils.unpack_tuple(builder, rows), cgutils.unpack_tuple(builder, ats)
 
         def emit(count):
-            zeros = ir.Constant(_FLOATS, [0.0] * LANES)
-            sums = [[cgutils.alloca_once(builder, _FLOATS) for _ in ats] for _ in range(count)]
-            for place in (place for pair in sums for place in pair):
-                builder.store(zeros, place)
-            with _chunks(builder, dims) as (dim, _):
-                keys = _rows(context, builder, k_kind, k, (row0, row1), dim)
+            places = [cgutils.alloca_once(builder, _FLOATS) for _ in range(2 * count)]
+            for place in places:
+                builder.store(ir.Constant(_FLOATS, [0.0] * LANES), place)
+            with _steps(builder, dims) as (dim, _):
+                keys = _pair(context, builder, k_kind, k, rows, dim)
                 for head in range(count):
                     at = builder.add(builder.add(q_at, dim), builder.mul(dims, dims.type(head)))
-                    query = _load(builder, q_kind, _pointer(context, builder, q_kind, q, at))
-                    for key, place in zip(keys, sums[head], strict=True):
-                        builder.store(_multiply_add(builder, query, key, builder.load(place)), place)
-            for head in range(count):
-                for at, place in zip(ats, sums[head], strict=True):
-                    score = _pointer(context, builder, s_kind, scores, builder.add(at, at.type(head)))
-                    builder.store(_sum(builder, builder.load(place)), score)
+                    queries = _numbers(context, builder, q_kind, q, at)
+                    for key, place in zip(keys, places[head::count], strict=True):
+                        for half in zip(queries, key, strict=True):
+                            builder.store(_multiply_add(builder, *half, builder.load(place)), place)
+            totals = _add_up(builder, [builder.load(place) for place in places])
+            for i, at in enumerate(ats):
+                lanes = list(range(i * count, (i + 1) * count))
+                own = ir.Constant(ir.VectorType(ir.IntType(32), count), lanes)
+                own = builder.shuffle_vector(totals, totals, own)
+                pointer = _pointer(context, builder, s_kind, scores, at)
+                builder.store(own, builder.bitcast(pointer, own.type.as_pointer()), align=4)
 
         _for_heads(builder, heads, emit)
         return context.get_dummy_value()
 
-    size = types.int64
-    return types.void(size, q, size, k, size, size, size, scores, size, size), generate
+    return types.void(_SIZE, q, _SIZE, k, rows, _SIZE, scores, ats), generate
 
 
 @intrinsic
-def add_rows(typing, heads, acc, acc_at, v, row0, row1, dims, weights, at0, at1):
-    """acc[h] += weights[at0 + h] v[row0] + weights[at1 + h] v[row1] for the heads h that begin at acc_at."""
+def add_rows(typing, heads, acc, acc_at, v, rows, dims, weights, ats):
+    """acc[h] += the sum of weights[ats[i] + h] v[rows[i]] over two rows, for the heads h from acc_at on.
+
+    rows: as for `dots`.
+    """
 
     def generate(context, builder, signature, args):
-        heads, acc, acc_at, v, row0, row1, dims, weights, *ats = args
-        a_kind, v_kind, w_kind = signature.args[1], signature.args[3], signature.args[7]
+        heads, acc, acc_at, v, rows, dims, weights, ats = args
+        a_kind, v_kind, w_kind = signature.args[1], signature.args[3], signature.args[6]
+        rows, ats = cgutils.unpack_tuple(builder, rows), cgutils.unpack_tuple(builder, ats)
 
         def emit(count):
             spread = [
                 [_spread(context, builder, w_kind, weights, at, head) for at in ats] for head in range(count)
             ]
-            with _chunks(builder, dims) as (dim, _):
-                values = _rows(context, builder, v_kind, v, (row0, row1), dim)
+            with _steps(builder, dims) as (dim, _):
+                values = _pair(context, builder, v_kind, v, rows, dim)
                 for head in range(count):
                     at = builder.add(builder.add(acc_at, dim), builder.mul(dims, dims.type(head)))
-                    place = _pointer(context, builder, a_kind, acc, at)
-                    total = _load(builder, a_kind, place)
-                    for weight, value in zip(spread[head], values, strict=True):
-                        total = _multiply_add(builder, weight, value, total)
-                    builder.store(total, builder.bitcast(place, _FLOATS.as_pointer()), align=4)
+                    totals = _numbers(context, builder, a_kind, acc, at)
+                    for half, total in enumerate(totals):
+                        for weight, value in zip(spread[head], values, strict=True):
+                            total = _multiply_add(builder, weight, value[half], total)
+                        place = builder.add(at, at.type(half * LANES))
+                        pointer = _pointer(context, builder, a_kind, acc, place)
+                        builder.store(total, builder.bitcast(pointer, _FLOATS.as_pointer()), align=4)
 
         _for_heads(builder, heads, emit)
         return context.get_dummy_value()
 
-    size = types.int64
-    return types.void(size, acc, size, v, size, size, size, weights, size, size), generate
+    return types.void(_SIZE, acc, _SIZE, v, rows, _SIZE, weights, ats), generate
 
 
 def _spread(context, builder, kind, weights, at, head):
     """weights[at + head] in all lanes of a vector."""
     number = builder.load(_pointer(context, builder, kind, weights, builder.add(at, at.type(head))))
     one = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), number, ir.IntType(32)(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
-
-
-@intrinsic
-def prefetch(typing, array, index):
-    """Ask for the cache line of array[index], without waiting for it."""
-
-    def generate(context, builder, signature, args):
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        pointer = builder.bitcast(_pointer(context, builder, signature.args[0], *args), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        request = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        builder.call(request, [pointer, number(0), number(3), number(1)])  # to read, keep, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
+    return builder.shuffle_vector(one, one, ir.Constant(_WORDS, [0] * LANES))
 
 
 @njit(fastmath=set(FAST), nogil=True, cache=True)
@@ -183,9 +208,11 @@ def update_softmax(scores, count, num_heads, tops, sums, rescale):
     changed = False
     for h in range(num_heads):
         rescale[h] = tops[h]
-    for t in range(count):
-        for h in range(num_heads):
-            tops[h] = max(tops[h], scores[t * num_heads + h])
+    for h in range(num_heads):
+        top = tops[h]
+        for t in range(count):
+            top = max(top, scores[t * num_heads + h])
+        tops[h] = top
     for h in range(num_heads):
         changed |= rescale[h] != tops[h]
         rescale[h] = exp2(rescale[h] - tops[h])
@@ -201,45 +228,43 @@ def update_softmax(scores, count, num_heads, tops, sums, rescale):
 @njit(fastmath=set(FAST), nogil=True, cache=True)
 def score_tile(q, k, rows, count, head_stride, num_kv_heads, group, dims, scores):
     """Scores [count, Hq] of the positions whose K rows begin at rows[:count]; later ones follow."""
-    line, known, num_heads = 64 // k.itemsize, len(rows) - 1, num_kv_heads * group
+    known, num_heads = len(rows) - 1, num_kv_heads * group
     for i in range(0, count, 2):
         j, next_i, next_j = min(i + 1, count - 1), min(i + AHEAD, known), min(i + AHEAD + 1, known)
         for head in range(num_kv_heads):
             at = head * head_stride
-            for dim in range(0, dims, line):
-                prefetch(k, rows[next_i] + at + dim)
-                prefetch(k, rows[next_j] + at + dim)
+            own = (rows[i] + at, rows[j] + at, rows[next_i] + at, rows[next_j] + at)
             for h in range(head * group, (head + 1) * group, 4):
-                heads, out_i, out_j = min(4, (head + 1) * group - h), i * num_heads + h, j * num_heads + h
-                dots(heads, q, h * dims, k, rows[i] + at, rows[j] + at, dims, scores, out_i, out_j)
+                heads, ats = min(4, (head + 1) * group - h), (i * num_heads + h, j * num_heads + h)
+                dots(heads, q, h * dims, k, own, dims, scores, ats)
 
 
 @njit(fastmath=set(FAST), nogil=True, cache=True)
 def add_tile(acc, v, rows, count, head_stride, num_kv_heads, group, dims, weights):
     """Add weights [count, Hq] times the V rows at rows[:count] to acc [Hq * D]; rows as for `score_tile`."""
-    line, known, num_heads = 64 // v.itemsize, len(rows) - 1, num_kv_heads * group
+    known, num_heads = len(rows) - 1, num_kv_heads * group
     if count % 2:
         weights[count * num_heads : (count + 1) * num_heads] = 0  # the odd row's partner adds nothing
     for i in range(0, count, 2):
         j, next_i, next_j = min(i + 1, count - 1), min(i + AHEAD, known), min(i + AHEAD + 1, known)
         for head in range(num_kv_heads):
             at = head * head_stride
-            for dim in range(0, dims, line):
-                prefetch(v, rows[next_i] + at + dim)
-                prefetch(v, rows[next_j] + at + dim)
+            own = (rows[i] + at, rows[j] + at, rows[next_i] + at, rows[next_j] + at)
             for h in range(head * group, (head + 1) * group, 4):
-                heads, of_i, of_j = min(4, (head + 1) * group - h), i * num_heads + h, (i + 1) * num_heads + h
-                add_rows(heads, acc, h * dims, v, rows[i] + at, rows[j] + at, dims, weights, of_i, of_j)
+                heads, ats = min(4, (head + 1) * group - h), (i * num_heads + h, (i + 1) * num_heads + h)
+                add_rows(heads, acc, h * dims, v, own, dims, weights, ats)
 
 
 @njit(fastmath=set(FAST), nogil=True, cache=True)
-def walk(q, k, v, strides, table, block_size, begin, end, num_kv_heads, group, dims, acc, tops, sums):
+def walk(q, k, v, strides, table, block_size, begin, end, shape, acc, tops, sums):
     """Attention of one sequence's query heads over its positions begin .. end - 1.
 
     q: float32 [Hq * D], scaled so that weights are powers of 2. k, v: the caches' storage, flat; strides: of
-    (block, slot, head) in k, then in v. table: int32 [max_blocks]. Results: acc [Hq * D] not yet divided by
-    sums [Hq], relative to the maxima tops [Hq]. D is a multiple of LANES.
+    (block, slot, head) in k, then in v. table: int32 [max_blocks]. shape: Hkv, Hq / Hkv, D, the last a
+    multiple of STEP. Results: acc [Hq * D] not yet divided by sums [Hq], relative to the maxima tops [Hq].
+    q and acc have the numbers of a head in the order that `_numbers` gives.
     """
+    num_kv_heads, group, dims = shape
     num_heads = num_kv_heads * group
     k_block, k_slot, k_head, v_block, v_slot, v_head = strides
     acc[:], tops[:], sums[:] = 0, -np.inf, 0
@@ -257,3 +282,29 @@ def walk(q, k, v, strides, table, block_size, begin, end, num_kv_heads, group, d
                 for dim in range(h * dims, (h + 1) * dims):
                     acc[dim] *= rescale[h]
         add_tile(acc, v, v_rows[:known], count, v_head, num_kv_heads, group, dims, scores)
+
+
+@intrinsic
+def take(typing, counter):
+    """The counter's number before 1 is added to it, so that no two threads are given the same one."""
+
+    def generate(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], args[0], _LLVM_SIZE(0))
+        return builder.atomic_rmw("add", pointer, _LLVM_SIZE(1), "monotonic")
+
+    return _SIZE(counter), generate
+
+
+@njit(nogil=True, cache=True)
+def walk_all(counter, parts, q, k, v, strides, tables, block_size, shape, acc, tops, sums):
+    """Walk parts until none is left; several threads share the counter, so one that is held up does fewer.
+
+    counter: int64 [1], 0 at first. parts: int64 [P, 3] of sequence, begin, end. q: float32 [S, Hq * D];
+    tables: int32 [S, max_blocks]; acc, tops, sums: a row a part. The rest as for `walk`.
+    """
+    part = take(counter)
+    while part < len(parts):
+        seq, begin, end = parts[part]
+        own = acc[part], tops[part], sums[part]
+        walk(q[seq], k, v, strides, tables[seq], block_size, begin, end, shape, *own)
+        part = take(counter)

@@ -7,6 +7,7 @@ import torch
 from numba import njit
 
 from kvlab.cpu_decode import cut, flat, run_all
+from kvlab.cpu_kernel import take
 
 
 def read_blocks(
@@ -17,12 +18,9 @@ def read_blocks(
     parts = cut(context_lens.tolist(), None, None, torch.get_num_threads())
     k, v = flat(k_cache).view(np.int64), flat(v_cache).view(np.int64)
     row = k_cache[0, 0].nbytes // 8
-    tables, block_size = block_tables.numpy(), k_cache.shape[1]
-
-    def run(i: int) -> int:
-        return read(k, v, tables[parts[i].seq], block_size, parts[i].begin, parts[i].end, row)
-
-    return sum(run_all(run, len(parts)))
+    totals = np.empty(len(parts), np.int64)
+    run_all(read_all, parts, k, v, block_tables.numpy(), k_cache.shape[1], row, totals)
+    return int(totals.sum())
 
 
 @njit(nogil=True, cache=True)
@@ -39,3 +37,13 @@ def read(k, v, table, block_size, begin, end, row):
                 total += numbers[i]
         position += count
     return total
+
+
+@njit(nogil=True, cache=True)
+def read_all(counter, parts, k, v, tables, block_size, row, totals):
+    """`read` parts until none is left, each part's sum into totals; counter and parts as for `walk_all`."""
+    part = take(counter)
+    while part < len(parts):
+        seq, begin, end = parts[part]
+        totals[part] = read(k, v, tables[seq], block_size, begin, end, row)
+        part = take(counter)

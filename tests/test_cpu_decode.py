@@ -7,8 +7,9 @@ import torch
 from attention_batch import Batch
 from sparse_memory import far_apart
 
+from kvlab import cpu_decode
 from kvlab.attention import paged_decode
-from kvlab.cpu_decode import SHORTEST, Part, cut, why_not
+from kvlab.cpu_decode import MULTIPLE, SHORTEST, Part, cut, why_not
 
 TOLERANCE = {torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 1e-2}
 LENGTHS = [0, 1, 15, 16, 17, 31, 32, 33, 37]
@@ -24,6 +25,14 @@ def assert_right(batch, scales=None, **options):
 @pytest.mark.parametrize("block_size", [1, 2, 3, 4, 8, 16, 32])
 def test_every_block_size(block_size):
     assert_right(Batch([*LENGTHS, block_size - 1, block_size, block_size + 1], block_size, group=4))
+
+
+def test_lengths_around_the_walks_tiles():
+    from kvlab.cpu_kernel import AHEAD, STEP, TILE
+
+    assert STEP == MULTIPLE
+    lengths = [TILE + more for more in (-AHEAD, -1, 0, 1, 2, AHEAD + 1)]
+    assert_right(Batch([*lengths, 2 * TILE, 2 * TILE + 1], 16, group=4))
 
 
 @pytest.mark.parametrize("group", [1, 2, 3, 4, 5, 7, 8, 48])
@@ -111,7 +120,7 @@ def test_parts():
     [
         ({"q_dtype": torch.float64}, "computes in float32, and q is float64"),
         ({"kv_dtype": torch.float8_e4m3fn}, "not torch.float8_e4m3fn"),
-        ({"head_dim": 20}, "head_dim must be a multiple of 8, not 20"),
+        ({"head_dim": 24}, "head_dim must be a multiple of 16, not 24"),
     ],
 )
 def test_what_it_cannot_run_it_says_and_auto_does_not_take(change, says):
@@ -149,6 +158,6 @@ def test_auto_takes_it_on_a_cpu(monkeypatch):
 
 
 def test_why_not_without_numba(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(cpu_decode, "_has_numba", lambda: False)
     batch = Batch([5], 4)
     assert "needs numba" in why_not(batch.q, batch.k_cache, batch.v_cache)
