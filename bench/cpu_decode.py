@@ -52,7 +52,8 @@ def main() -> None:
             print(
                 json.dumps({"shape": shape, "dtype": dtype, **result})
                 if args.json
-                else show(shape, dtype, result)
+                else show(shape, dtype, result),
+                flush=True,
             )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from kvlab.block_pool import BlockPool, Event
 from kvlab.block_table import BlockTable, Growth, Slot
 from kvlab.books import Books
+from kvlab.cached_start import CachedStart
 from kvlab.prefix_cache import BlockHash, ExtraKeys, PrefixCache, sha256
-from kvlab.reservation import Reservation, blocks_needed, make_plans
+from kvlab.reservation import Reservation, blocks_needed, hold_cached, make_plans
 
 # Slot(...) runs a Python-level __new__; this is the same object at half the price, for the hot path.
 _new_tuple = tuple.__new__
@@ -161,7 +162,7 @@ class BlockManager(Books):
             )
         self._pool.share(self._held(parent), child_id)
         chain = None if parent.chain is None else parent.chain.copy()
-        child = BlockTable(list(parent.blocks), parent.length, self._rows.claim(), chain)
+        child = BlockTable(list(parent.blocks), parent.length, self._rows.claim(), chain, parent.holes)
         self._tables[child_id] = child
         self._rows.write(child.row, 0, child.blocks)
         self._pool.deliver()
@@ -216,7 +217,12 @@ class BlockManager(Books):
             self._refuse_reserved(request_id)
         plans = make_plans(self, tokens, keys)
         self._pool.require(blocks_needed(self, plans))
-        return Reservation(self, plans)
+        return Reservation(self, plans, hold_cached(self._pool, plans))
+
+    def _cached_start(self, tokens: Sequence[int], keys: ExtraKeys) -> CachedStart:
+        """What the prefix cache has of a new request."""
+        found = self.prefix_cache.longest_prefix(tokens, keys)
+        return CachedStart(0, tuple(block for block, _ in found), found[-1][1]) if found else CachedStart()
 
     def _remember(self, table: BlockTable, tokens: int | Sequence[int]) -> None:
         """Let the blocks that `tokens` have filled be found by their content."""

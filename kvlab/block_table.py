@@ -43,15 +43,16 @@ class Growth(NamedTuple):
 
 class BlockTable:
     """One request's physical blocks in logical order, its length in tokens, its row in `TableRows`, and with
-    prefix caching the chain of its blocks' hashes."""
+    prefix caching the chain of its blocks' hashes. holes: its leading blocks that were given back."""
 
-    __slots__ = ("blocks", "chain", "length", "row")
+    __slots__ = ("blocks", "chain", "holes", "length", "row")
 
-    def __init__(self, blocks: list[int], length: int, row: int, chain: TokenChain | None):
+    def __init__(self, blocks: list[int], length: int, row: int, chain: TokenChain | None, holes: int = 0):
         self.blocks = blocks
         self.length = length
         self.row = row
         self.chain = chain
+        self.holes = holes
 
 
 class TableRows:

@@ -7,7 +7,8 @@ lengths, and a block that a window gives up can be the next one of any group of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from operator import index
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,13 @@ import numpy as np
 from kvlab.block_pool import BlockPool
 from kvlab.block_table import Growth
 from kvlab.books import Books
+from kvlab.cached_start import CachedStart, common_start
+from kvlab.hybrid_reservation import HybridReservation
 from kvlab.invariants import checked_holders
 from kvlab.layer_groups import Plan
-from kvlab.reservation import Reservation
-from kvlab.window_manager import WindowManager
+from kvlab.prefix_cache import ExtraKeys, PrefixCache
+from kvlab.reservation import Reservation, hold_cached
+from kvlab.window_manager import Tokens, WindowManager
 
 
 class GroupKind(NamedTuple):
@@ -32,32 +36,56 @@ class GroupKind(NamedTuple):
 class _GroupTables(WindowManager):
     """One group's tables in a pool that it shares with the others."""
 
-    def __init__(self, pool: BlockPool, kind: GroupKind):
-        self.prefix_cache = None
+    def __init__(self, pool: BlockPool, kind: GroupKind, prefix_cache: PrefixCache | None):
+        self.prefix_cache = prefix_cache
         Books.__init__(self, pool, kind.block_size)
         self._set_window(kind.window, kind.kind == "chunked")
         self.kind = kind.kind
 
-    def share_of(self, tokens: Mapping[Hashable, int]) -> dict[Hashable, int]:
+    def share_of(self, tokens: Tokens) -> dict[Hashable, int | Sequence[int]]:
         """The tokens that this group stores; a linear group stores one state, once."""
         if self.kind != "linear":
             return dict(tokens)
         return {request_id: 1 for request_id in tokens if request_id not in self._tables}
 
 
+class _Caches(NamedTuple):
+    """What a pool asks of its prefix cache, asked of every group's: a block has content of one at most."""
+
+    caches: list[PrefixCache]
+
+    def __contains__(self, block: int) -> bool:
+        return any(block in cache for cache in self.caches)
+
+    def evict(self, block: int) -> bool:
+        return any(cache.evict(block) for cache in self.caches)
+
+
 class HybridManager:
     """One pool, several groups of layers; a request grows in all of them or in none.
+
+    With a prefix cache, a new request starts where every group finds what its next token sees: all blocks in
+    a full-attention group, those of one window in a sliding one (`cached_start.common_start`).
 
     Args:
         num_blocks: blocks of the pool, block 0 (the null block, which stands for a hole) included.
         groups: a `GroupKind` a group, or the `Plan` of `layer_groups.plan_groups`.
         reuse: the order in which blocks are handed out again, as for `BlockManager`.
+        prefix_caching: find full blocks again by their content; requests must then bring their token ids.
 
     Raises:
-        ValueError: no group, an unknown kind, or a window that does not fit the kind.
+        ValueError: no group, an unknown kind, a window that does not fit the kind, or a prefix cache with a
+            linear group.
     """
 
-    def __init__(self, num_blocks: int, groups: Plan | Iterable[GroupKind], *, reuse: str = "lru"):
+    def __init__(
+        self,
+        num_blocks: int,
+        groups: Plan | Iterable[GroupKind],
+        *,
+        reuse: str = "lru",
+        prefix_caching: bool = False,
+    ):
         if isinstance(groups, Plan):
             groups = [GroupKind(g.kind, g.block_size, g.layer.window) for g in groups.groups]
         kinds = [GroupKind(*group) for group in groups]
@@ -67,35 +95,47 @@ class HybridManager:
             raise ValueError("a hybrid manager needs at least one group")
         self.groups = tuple(kinds)
         self.num_blocks = num_blocks
-        self._pool = BlockPool(num_blocks, reuse=reuse, null_block=True)
-        self._tables = [_GroupTables(self._pool, kind) for kind in kinds]
+        if prefix_caching and any(kind.kind == "linear" for kind in kinds):
+            raise ValueError(
+                "a linear group keeps only its newest state, and a cached prefix would need the state at its "
+                "end: leave prefix_caching off"
+            )
+        caches = [PrefixCache(kind.block_size) if prefix_caching else None for kind in kinds]
+        content = _Caches(caches) if prefix_caching else None
+        self._pool = BlockPool(num_blocks, reuse=reuse, null_block=True, prefix_cache=content)
+        self._tables = [_GroupTables(self._pool, *own) for own in zip(kinds, caches, strict=True)]
         self._lengths: dict[Hashable, int] = {}
         self._open: set[Hashable] = set()
 
-    def append(self, request_id: Hashable, tokens: int) -> list[Growth]:
-        """Room for `tokens` more tokens in every group: a `Growth` a group. OutOfBlocks: nothing changed."""
+    def append(self, request_id: Hashable, tokens: int | Sequence[int]) -> list[Growth]:
+        """Room for more tokens in every group: a `Growth` a group. OutOfBlocks: nothing changed.
+
+        tokens: how many, or their ids, which prefix caching needs."""
         with self.reserve({request_id: tokens}) as reservation:
             pass
         return reservation[request_id]
 
-    def reserve(self, tokens: Mapping[Hashable, int]) -> HybridReservation:
+    def reserve(self, tokens: Tokens) -> HybridReservation:
         """The blocks of one step for a whole batch, in all groups: commit on a clean exit, else roll back.
 
         Raises:
             OutOfBlocks: the groups together need more than is free, also after their windows gave back.
             ValueError: less than one token, or a request in an open reservation.
         """
-        for request_id, count in tokens.items():
+        for request_id, asked in tokens.items():
             self._refuse_reserved(request_id)
-            if not isinstance(count, int) or count < 1:
-                raise ValueError(f"request {request_id!r}: append at least 1 token, got {count!r}")
-        plans = [group._plan(group.share_of(tokens), {}) for group in self._tables]
-        shares = list(zip(self._tables, plans, strict=True))
+            if _count(asked) < 1:
+                raise ValueError(f"request {request_id!r}: append at least 1 token, got {asked!r}")
+        starts = zip(self._tables, self._cached_starts(tokens), strict=True)
+        shares = [(group, group._plan(group.share_of(tokens), {}, own)) for group, own in starts]
         self._pool.require(sum(group._demand(own) for group, own in shares))
         # All windows give back first: one group may need what another one gives.
         for group, own in shares:
             group._give_back(own)
-        return HybridReservation(self, tokens, [Reservation(group, own) for group, own in shares])
+        free_before = hold_cached(self._pool, [plan for _, own in shares for plan in own])
+        parts = [Reservation(group, own, []) for group, own in shares]
+        counts = {request_id: _count(asked) for request_id, asked in tokens.items()}
+        return HybridReservation(self, counts, parts, free_before)
 
     def release(self, request_id: Hashable) -> None:
         """Give back the request's blocks of all groups. KeyError; ValueError in an open reservation."""
@@ -148,6 +188,19 @@ class HybridManager:
                 holders.setdefault(block, []).extend((request_id, number) for request_id in who)
         self._pool.check(holders)
 
+    def _cached_starts(self, tokens: Tokens) -> list[dict[Hashable, CachedStart]]:
+        """For each group, where the new requests can start; all groups of a request at the same token."""
+        starts: list[dict[Hashable, CachedStart]] = [{} for _ in self._tables]
+        if self._pool.prefix_cache is None:
+            return starts
+        for request_id, asked in tokens.items():
+            if request_id not in self._lengths and not isinstance(asked, int):
+                lookups = [group._lookup(asked, ExtraKeys()) for group in self._tables]
+                common = common_start(lookups)
+                for own, lookup in zip(starts, lookups, strict=True):
+                    own[request_id] = lookup.start(common)
+        return starts
+
     def _refuse_reserved(self, request_id: Hashable) -> None:
         if request_id in self._open:
             raise ValueError(
@@ -155,47 +208,8 @@ class HybridManager:
             )
 
 
-class HybridReservation(Mapping[Hashable, list[Growth]]):
-    """The blocks of one step in all groups: request id -> one `Growth` a group (empty for a kept state)."""
-
-    def __init__(self, manager: HybridManager, tokens: Mapping[Hashable, int], parts: list[Reservation]):
-        self._manager, self._tokens, self._parts = manager, dict(tokens), parts
-        manager._open |= tokens.keys()
-
-    def __getitem__(self, request_id: Hashable) -> list[Growth]:
-        if request_id not in self._tokens:
-            raise KeyError(request_id)
-        return [part.get(request_id, Growth([], [])) for part in self._parts]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._tokens)
-
-    def __len__(self) -> int:
-        return len(self._tokens)
-
-    def __enter__(self) -> HybridReservation:
-        return self
-
-    def __exit__(self, exception_type: type | None, *_: object) -> None:
-        if exception_type is None:
-            self.commit()
-        else:
-            self.roll_back()
-
-    def commit(self) -> None:
-        """The KV is written: add the tokens to the lengths."""
-        lengths = self._manager._lengths
-        for part in self._parts:
-            part.commit()
-        for request_id, count in self._tokens.items():
-            lengths[request_id] = lengths.get(request_id, 0) + count
-        self._manager._open -= self._tokens.keys()
-
-    def roll_back(self) -> None:
-        """Give the new blocks back, in the order they had. What the windows gave back stays free."""
-        for part in reversed(self._parts):
-            part.roll_back()
-        self._manager._open -= self._tokens.keys()
+def _count(asked: int | Sequence[int]) -> int:
+    return len(asked) if hasattr(asked, "__len__") else index(asked)
 
 
 def _check_kind(number: int, kind: GroupKind) -> None:

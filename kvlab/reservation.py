@@ -10,10 +10,12 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from kvlab.block_table import BlockCopy, BlockTable, Growth, Slot
-from kvlab.prefix_cache import ChainLink, ExtraKeys, TokenChain
+from kvlab.cached_start import CachedStart
+from kvlab.prefix_cache import ExtraKeys, TokenChain
 
 if TYPE_CHECKING:
     from kvlab.block_manager import BlockManager
+    from kvlab.block_pool import BlockPool
 
 _NO_KEYS = ExtraKeys()
 
@@ -22,27 +24,27 @@ _NO_KEYS = ExtraKeys()
 class Plan:
     """One request's share of a step, and what undoing it needs.
 
-    hits: blocks found in the prefix cache for a new request, with their links, in logical order.
+    start: what the prefix cache has of a new request.
     """
 
     request_id: Hashable
     tokens: int | Sequence[int]
     count: int
     keys: ExtraKeys
-    hits: list[tuple[int, ChainLink]]
+    start: CachedStart
     table: BlockTable | None
     num_blocks: int = 0
     copied: BlockCopy | None = None
     taken: Sequence[int] = ()
 
-    def __post_init__(self):
-        self.hit_blocks = [block for block, _ in self.hits]
-
 
 def make_plans(
-    manager: BlockManager, tokens: Mapping[Hashable, int | Sequence[int]], keys: Mapping[Hashable, ExtraKeys]
+    manager: BlockManager,
+    tokens: Mapping[Hashable, int | Sequence[int]],
+    keys: Mapping[Hashable, ExtraKeys],
+    starts: Mapping[Hashable, CachedStart] | None = None,
 ) -> list[Plan]:
-    """What each request of the batch asks for; nothing is changed yet."""
+    """What each request of the batch asks for; nothing is changed yet. starts: None looks them up."""
     plans = []
     for request_id, n in tokens.items():
         asked = _token_ids(request_id, n) if hasattr(n, "__len__") else index(n)
@@ -51,10 +53,13 @@ def make_plans(
             raise ValueError(f"request {request_id!r}: append at least 1 token, got {n!r}")
         table = manager._tables.get(request_id)
         extra = keys.get(request_id, _NO_KEYS)
-        hits = []
-        if table is None and manager.prefix_cache is not None and not isinstance(asked, int):
-            hits = manager.prefix_cache.longest_prefix(asked, extra)
-        plans.append(Plan(request_id, asked, count, extra, hits, table))
+        if starts is not None:
+            start = starts.get(request_id, CachedStart())
+        elif table is None and manager.prefix_cache is not None and not isinstance(asked, int):
+            start = manager._cached_start(asked, extra)
+        else:
+            start = CachedStart()
+        plans.append(Plan(request_id, asked, count, extra, start, table))
     return plans
 
 
@@ -79,21 +84,33 @@ def blocks_needed(manager: BlockManager, plans: list[Plan]) -> int:
     revived = set()
     for plan in plans:
         length, blocks = (plan.table.length, plan.table.blocks) if plan.table else (0, [])
-        needed += -(-(length + plan.count) // manager.block_size) - len(blocks) - len(plan.hits)
-        revived.update(block for block in plan.hit_blocks if not manager.ref_count(block))
+        needed += -(-(length + plan.count) // manager.block_size) - len(blocks) - plan.start.num_blocks
+        revived.update(block for block in plan.start.blocks if not manager.ref_count(block))
         if length % manager.block_size and manager.ref_count(blocks[-1]) - leaving[blocks[-1]] > 1:
             needed += 1
             leaving[blocks[-1]] += 1
     return needed + len(revived)
 
 
+def hold_cached(pool: BlockPool, plans: Sequence[Plan]) -> list[int]:
+    """Hold the cached blocks of a whole step before any block is taken: one request's new block could be
+    another's hit. Returns the free list before that, for undoing; empty when nothing was held."""
+    free_before = list(pool.free) if any(plan.start.blocks for plan in plans) else []
+    for plan in plans:
+        pool.touch(plan.start.blocks, plan.request_id)
+    return free_before
+
+
 class Reservation(Mapping[Hashable, Growth]):
     """The blocks taken for one step, by request id; made by `BlockManager.reserve`.
 
     As a context manager: a clean exit commits, an exception rolls back and goes on to the caller.
+
+    Args:
+        free_before: what `hold_cached` gave.
     """
 
-    def __init__(self, manager: BlockManager, plans: list[Plan]):
+    def __init__(self, manager: BlockManager, plans: list[Plan], free_before: list[int]):
         self.counts = {plan.request_id: plan.count for plan in plans}
         # Sources of copies keep their count until the step is over: undoing needs them untouched.
         self.held: Counter[int] = Counter()
@@ -101,11 +118,7 @@ class Reservation(Mapping[Hashable, Growth]):
         self._plans = plans
         self._growths: dict[Hashable, Growth] = {}
         self._open = True
-        pool = manager._pool
-        self._free_before = list(pool.free) if any(plan.hits for plan in plans) else []
-        # All hits are held before any block is taken, or one request's new block could be another's hit.
-        for plan in plans:
-            pool.touch(plan.hit_blocks, plan.request_id)
+        self._free_before = free_before
         for plan in plans:
             self._growths[plan.request_id] = self._grow(plan)
             manager._reservations[plan.request_id] = self
@@ -165,8 +178,8 @@ class Reservation(Mapping[Hashable, Growth]):
         if plan.num_blocks == 0 and not isinstance(tokens, int):
             cached = self._growths[plan.request_id].cached
             self._manager.prefix_cache.count(len(tokens), cached)
-            if plan.hits:
-                plan.table.chain.start_after(plan.hits[-1][1], len(plan.hits))
+            if cached:
+                plan.table.chain.start_after(plan.start.link, plan.start.num_blocks)
                 tokens = tokens[cached:]
         self._manager._remember(plan.table, tokens)
 
@@ -183,15 +196,16 @@ class Reservation(Mapping[Hashable, Growth]):
         if table is None:
             cache = manager.prefix_cache
             chain = None if cache is None else TokenChain(cache, plan.keys)
-            table = plan.table = BlockTable([], 0, manager._rows.claim(), chain)
+            table = plan.table = BlockTable([], 0, manager._rows.claim(), chain, plan.start.holes)
             manager._tables[plan.request_id] = table
         plan.num_blocks = len(table.blocks)
         plan.copied = self._copy_last_block(plan)
-        more = -(-(table.length + plan.count) // size) - plan.num_blocks - len(plan.hits)
+        cached = [manager.hole] * plan.start.holes + list(plan.start.blocks)
+        more = -(-(table.length + plan.count) // size) - plan.num_blocks - len(cached)
         new = [manager._pool.take(plan.request_id) for _ in range(more)]
-        if plan.hits or new:
-            table.blocks += plan.hit_blocks + new
-            manager._rows.write(table.row, plan.num_blocks, plan.hit_blocks + new)
+        if cached or new:
+            table.blocks += cached + new
+            manager._rows.write(table.row, plan.num_blocks, cached + new)
         plan.taken = [plan.copied.destination, *new] if plan.copied else new
         slots = [
             Slot(table.blocks[position // size], position % size)
@@ -199,7 +213,7 @@ class Reservation(Mapping[Hashable, Growth]):
         ]
         if plan.copied:
             slots[0] = slots[0]._replace(copied_from=plan.copied.source)
-        return Growth(slots, [plan.copied] if plan.copied else [], len(plan.hits) * size)
+        return Growth(slots, [plan.copied] if plan.copied else [], len(cached) * size)
 
     def _copy_last_block(self, plan: Plan) -> BlockCopy | None:
         manager, table = self._manager, plan.table
@@ -219,7 +233,7 @@ class Reservation(Mapping[Hashable, Growth]):
     def _undo(self, plan: Plan) -> None:
         manager, table = self._manager, plan.table
         manager._pool.put_back(plan.taken, plan.request_id)
-        manager._pool.drop(plan.hit_blocks, plan.request_id)
+        manager._pool.drop(plan.start.blocks, plan.request_id)
         del table.blocks[plan.num_blocks :]
         manager._rows.truncate(table.row, plan.num_blocks)
         if plan.copied:

@@ -3,8 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 from kvlab.allocator import Account, OutOfSlots
 from kvlab.block_pool import OutOfBlocks
@@ -126,14 +127,46 @@ def fits_by_total_only(allocator, prompt: int) -> bool:
     return False
 
 
-def test_a_request_that_fits_by_total_but_by_no_hole_exists_for_first_fit():
+def all_free_slots_are_refused(make):
+    """A predicate on operations: a request for every free slot (in whole blocks) is refused after them."""
+
+    def refused(operations) -> bool:
+        allocator = make()
+        for operation in operations:
+            do(allocator, operation)
+        free = allocator.account().external
+        return free > 0 and fits_by_total_only(allocator, free)
+
+    return refused
+
+
+SEARCH = settings(max_examples=2000, database=None, derandomize=True)
+
+
+def test_hypothesis_finds_a_request_that_fits_by_total_but_by_no_hole():
+    """And shrinks it to three operations: two neighbours, of which the first leaves its place, so that free
+    slots lie on both sides of the second."""
+    found = find(operations, all_free_slots_are_refused(MAKERS["first fit"]), settings=SEARCH)
+    (kind, who, *_), (other_kind, other, *_), (last, leaving, *_) = found
+    assert (kind, other_kind, leaving) == ("admit", "admit", who) and other != who
+    assert last in ("append", "release"), "it outgrows its place, or ends"
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 4, 8])
+def test_hypothesis_finds_none_for_the_paged_one(block_size):
+    with pytest.raises(NoSuchExample):
+        find(
+            operations, all_free_slots_are_refused(lambda: PagedAllocator(SLOTS, block_size)), settings=SEARCH
+        )
+
+
+def test_the_request_that_does_not_fit_is_told_both_numbers():
     allocator = GrowAndCopy(16)
     for who in "ABCD":
         allocator.admit(who, 4)
     allocator.release("A")
     allocator.release("C")
     assert allocator.holes() == [(0, 4), (8, 4)]
-    assert fits_by_total_only(allocator, 6)
     with pytest.raises(
         OutOfSlots, match="6 slots in one piece needed: 8 are free, but the largest hole has 4"
     ):
