@@ -1,7 +1,7 @@
 """How long prompts and outputs are: distributions to draw token counts from, each a few lines of arithmetic.
 
-Every distribution has `draw(rng)`, which gives a whole number of at least 1 token; `rng` is a
-`random.Random`, so that a seed decides everything.
+Every distribution has `draw(rng)`, which gives a whole number of at least 1 token; that of a `Pair` gives a
+prompt and an output. `rng` is a `random.Random`, so that a seed decides everything.
 """
 
 from __future__ import annotations
@@ -149,3 +149,20 @@ class Quantiles:
         lows = sum((q - p) * low for (p, low), (q, _) in segments)
         spans = sum((q - p) * (high - low) for (p, low), (q, high) in segments)
         return (self.mean - lows) / spans
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A prompt and an output, drawn independently of each other; a pair of more than `most` tokens is drawn
+    again (None: never)."""
+
+    prompt: Fixed | Uniform | Bimodal | LogNormal | Quantiles
+    output: Fixed | Uniform | Bimodal | LogNormal | Quantiles
+    most: int | None = None
+
+    def draw(self, rng: Random) -> tuple[int, int]:
+        """(prompt tokens, output tokens)."""
+        while True:
+            prompt, output = self.prompt.draw(rng), self.output.draw(rng)
+            if self.most is None or prompt + output <= self.most:
+                return prompt, output

@@ -2,10 +2,9 @@
 
 Assumptions: lognormal lengths with the paper's means and our spread (`kvlab.workloads`), independent prompts
 and outputs, a buddy allocator for the contiguous baselines, everybody waiting from the start, one token a
-request and step, first come first served, averages over the steps in which somebody waits. Seeds are fixed.
-A run of 1,500 requests scatters by about a point, and Pow2 lies at the edge of the tolerances: over 8,000 it
-has 29.9 / 19.7 / 14.7 / 35.8, which is 3.1 points more tokens than the paper. Seed 2 meets every tolerance;
-seed 0 misses one, Pow2's external, by 0.02 points.
+request and step, first come first served, averages over the steps in which somebody waits. The seed is fixed.
+A run of 1,500 requests scatters by about a point. Pow2 lies nearest to the edge: 29.5 / 19.4 / 15.0 / 36.0
+over 30,000 requests, and of the seeds 0 to 9 one (6) leaves the tolerances, by 0.1 and 0.6 points.
 """
 
 import pytest
@@ -17,7 +16,7 @@ from kvlab.simulation import run
 from kvlab.sweeps import OPT_13B_SLOTS, Point, points, sweep
 from kvlab.workloads import workload
 
-MAX_LEN, REQUESTS, SEED = 2048, 1500, 2
+MAX_LEN, REQUESTS, SEED = 2048, 1500, 0
 # % of the KV memory: tokens, reserved, internal, external and other (figure 2); mean batch (figure 13)
 FIGURE_2 = {
     "reserve max": (20.4, 13.3, 57.3, 8.9),
@@ -109,7 +108,7 @@ def test_block_size_table(name, num_slots, capsys):
     """Slots that hold tokens, % of allocated, within 3 points, and the larger the block the fewer.
 
     In a smaller memory than OPT-13B's, which fills up with fewer requests; the shares do not depend on it."""
-    base = Point(workload=name, count=200 if name == "sharegpt" else 1000, seed=SEED, num_slots=num_slots)
+    base = Point(workload=name, count=400 if name == "sharegpt" else 4000, seed=SEED, num_slots=num_slots)
     ours = [100 * result.held for result in sweep(points(base, block_size=BLOCK_SIZES))]
     paper = TOKENS_OF_ALLOCATED[name]
     with capsys.disabled():
