@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         return 2
     rows: list[dict] = []
     about = {"device": device, "clock": args.clock, "seed": args.seed}
-    print(heading(document([], **about)), flush=True)
+    made = document([], **about)  # now, since the load must not be that of the measuring itself
+    print(heading(made), flush=True)
     options = {"rounds": args.rounds, "budget": args.budget, "flex": not args.no_flex, **about}
     for number, row in run_points(points, **options):
         rows.append(row)
@@ -55,17 +56,20 @@ def run(args: argparse.Namespace) -> int:
         print(f"\nThe budget of {args.budget:g} s is used up; not measured: {', '.join(skipped)}.")
     print(f"\n{left_out_text(rows)}")
     if args.out:
-        text = json.dumps(document(rows, **about, not_measured=skipped), indent=1)
-        Path(args.out).write_text(text + "\n", encoding="utf-8")
+        Path(args.out).write_text(_as_text(made | {"not_measured": skipped}, rows), encoding="utf-8")
     return 0
 
 
 def chosen_points(args: argparse.Namespace, device: str) -> list:
     """The sweeps' points that the arguments ask for; ValueError with a sentence."""
-    from kvlab.timing_sweeps import SWEEPS, sweep_points
+    from kvlab.timing_sweeps import SWEEPS, TILE, sweep_points
     from kvlab.traffic import DecodeShape
 
     gpu = device.startswith("cuda")
+    if not gpu and TILE in (args.sweep or ()):
+        raise ValueError(
+            f"the sweep {TILE!r} times the Triton kernel's tiles, and that needs a GPU: leave it out."
+        )
     shape = DecodeShape(
         64 if args.seqs is None and gpu else 4 if args.seqs is None else args.seqs,
         8192 if args.context is None and gpu else 2048 if args.context is None else args.context,
@@ -74,4 +78,10 @@ def chosen_points(args: argparse.Namespace, device: str) -> list:
     if args.rounds < 1:
         raise ValueError(f"--rounds must be at least 1, not {args.rounds}.")
     dtypes = ("bfloat16", "float16", "float8_e4m3fn") if gpu else ("float32", "bfloat16", "float16")
-    return sweep_points(shape, dtypes, args.sweep or SWEEPS)
+    return sweep_points(shape, dtypes, args.sweep or (SWEEPS + (TILE,) * gpu))
+
+
+def _as_text(head: dict, rows: list[dict]) -> str:
+    """The document as JSON, a row a line."""
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    return json.dumps(head | {"rows": []}, indent=1).replace('"rows": []', f'"rows": [\n{lines}\n]') + "\n"

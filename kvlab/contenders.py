@@ -81,11 +81,16 @@ class Buffers:
 
 
 def line_up(
-    buffers: Buffers, *, num_splits: int | None = None, backends: tuple[str, ...] | None = None
+    buffers: Buffers,
+    *,
+    num_splits: int | None = None,
+    backends: tuple[str, ...] | None = None,
+    config: tuple[int, int, int] | None = None,
 ) -> Field:
     """All contenders for these buffers, with a reason for each that cannot run.
 
-    backends: of `paged_decode`; by default the one that it picks itself.
+    backends: of `paged_decode`; by default the one that it picks itself. config: time the Triton kernel with
+    these (tile, warps, stages) instead.
     """
     shape, q = buffers.shape, buffers.q
     runs: dict[str, Callable[[], torch.Tensor]] = {}
@@ -95,6 +100,9 @@ def line_up(
         left_out = dict.fromkeys((CONTIGUOUS, GATHER, GROW), why)
     else:
         runs |= _through_sdpa(buffers)
+    if config is not None:
+        runs[PAGED + "triton"] = _with_config(buffers, num_splits, config)
+        backends = ()
     for name in (picked(buffers),) if backends is None else backends:
 
         def paged(name: str = name) -> torch.Tensor:
@@ -105,6 +113,18 @@ def line_up(
 
         runs[PAGED + name] = paged
     return Field(shape, limits(buffers.whole) | runs, left_out)
+
+
+def _with_config(buffers: Buffers, num_splits: int | None, config: tuple[int, int, int]) -> Callable:
+    from kvlab.triton_decode import triton_decode
+
+    options = {"scale": buffers.shape.head_dim**-0.5, "k_scale": 1.0, "v_scale": 1.0, "window": None}
+
+    def paged() -> torch.Tensor:
+        tensors = (buffers.q, *buffers.paged(), buffers.tables, buffers.lens)
+        return triton_decode(*tensors, num_splits=num_splits, config=config, **options)
+
+    return paged
 
 
 def picked(buffers: Buffers) -> str:

@@ -16,33 +16,37 @@ from kvlab.flex_contender import add_flex
 from kvlab.machine import machine
 from kvlab.timing import Spread, Timed, measure, shares
 from kvlab.traffic import DecodeShape, grow_bytes
+from kvlab.triton_setup import CONFIGS
 
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SLOW = (GATHER, GROW)  # they move three times the bytes, and are in the sweeps where that is the question
 FOR_ROUNDS = 0.5  # of a point's time: the rest goes to making its buffers and to the comparison
+TILE = "tile"  # only the Triton kernel has one
 SWEEPS = ("context", "batch", "block size", "KV heads", "dtype", "splits", "one long sequence")
 
 
 class Point(NamedTuple):
-    """One measurement: `value` is what the sweep changes. `without`: contenders that are not timed here."""
+    """One measurement: `value` is what the sweep changes. `without`: contenders that are not timed here.
+    config: (tile, warps, stages) of the Triton kernel instead of its own choice."""
 
     sweep: str
     value: int | str
     shape: DecodeShape
     num_splits: int | None = None
     without: tuple[str, ...] = ()
+    config: tuple[int, int, int] | None = None
 
 
 def sweep_points(base: DecodeShape, dtypes: tuple[str, ...], names: Iterable[str] = SWEEPS) -> list[Point]:
-    """The points of the named sweeps around a shape, in the order of `SWEEPS`.
+    """The points of the named sweeps around a shape, in the order of `SWEEPS`, then `TILE`.
 
     Raises:
         ValueError: no such sweep.
     """
-    names = tuple(names)
-    unknown = [name for name in names if name not in SWEEPS]
+    names, known = tuple(names), (*SWEEPS, TILE)
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"there is no sweep {unknown[0]!r}; there are: {', '.join(SWEEPS)}.")
+        raise ValueError(f"there is no sweep {unknown[0]!r}; there are: {', '.join(known)}.")
     seqs, context, heads = base.num_seqs, base.context, base.num_q_heads
     total = seqs * context
     contexts = [context * factor // 4 for factor in (1, 2, 4, 8)]
@@ -58,6 +62,12 @@ def sweep_points(base: DecodeShape, dtypes: tuple[str, ...], names: Iterable[str
     found += [Point("splits", n, one, n, without=(*SLOW, CONTIGUOUS)) for n in splits]
     long = [base._replace(num_seqs=1, context=total * factor) for factor in (1, 4)]
     found += [Point("one long sequence", shape.context, shape) for shape in long]
+    for name in dtypes:
+        shape = base._replace(dtype=name)
+        found += [
+            Point(TILE, f"{name} {'/'.join(map(str, config))}", shape, without=SLOW, config=config)
+            for config in CONFIGS
+        ]
     return [point for point in found if point.sweep in names]
 
 
@@ -78,7 +88,7 @@ def measure_point(
     flex: try FlexAttention, which compiles for some seconds. Otherwise it is left out, and that is said.
     """
     buffers = Buffers(point.shape, device, seed)
-    field = line_up(buffers, num_splits=point.num_splits, backends=backends)
+    field = line_up(buffers, num_splits=point.num_splits, backends=backends, config=point.config)
     add_flex(field, buffers, wanted=flex)
     runs = {name: run for name, run in field.runs.items() if name not in point.without}
     times = measure(runs, rounds=rounds, seconds=seconds, device=device, clock=clock, stop=stop)
@@ -99,6 +109,7 @@ def as_row(point: Point, times: dict[str, Timed], left_out: dict[str, str]) -> d
         "value": point.value,
         "shape": shape._asdict(),
         "num_splits": point.num_splits,
+        "config": point.config,
         "must_move": shape.must_move,
         "operations": shape.operations,
         "rounds": len(read.rounds),

@@ -14,6 +14,9 @@ from attention_batch import Batch
 from sparse_memory import far_apart
 
 from kvlab.attention import paged_decode
+from kvlab.contenders import CONTIGUOUS
+from kvlab.timing_sweeps import SLOW, TILE, Point, measure_point
+from kvlab.traffic import DecodeShape
 from kvlab.triton_decode import INTERPRETED, triton_decode
 from kvlab.triton_setup import CONFIGS
 
@@ -132,6 +135,12 @@ def test_every_declared_config(config):
     tensors = (batch.q, batch.k_cache, batch.v_cache, batch.tables, batch.lens)
     output = triton_decode(*tensors, **options, config=config)
     assert (output.double() - batch.oracle()).abs().max() <= TOLERANCE[torch.float32]
+
+
+def test_a_tile_is_timed_beside_the_others():
+    shape = DecodeShape(1, 24, 2, 1, 32, dtype="float32")
+    row = measure_point(Point(TILE, "32/4/3", shape, without=SLOW, config=(32, 4, 3)), rounds=1)
+    assert set(row["contenders"]) == {CONTIGUOUS, "paged, triton"} and row["config"] == (32, 4, 3)
 
 
 def test_int64_tables_and_no_sequences():

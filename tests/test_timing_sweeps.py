@@ -10,8 +10,18 @@ from kvlab.bandwidth import COPY, READ
 from kvlab.contenders import CONTIGUOUS, GATHER, GROW
 from kvlab.timing import Timed
 from kvlab.timing_report import heading, left_out_text, row_text
-from kvlab.timing_sweeps import SWEEPS, Point, as_row, document, measure_point, run_points, sweep_points
+from kvlab.timing_sweeps import (
+    SWEEPS,
+    TILE,
+    Point,
+    as_row,
+    document,
+    measure_point,
+    run_points,
+    sweep_points,
+)
 from kvlab.traffic import DecodeShape
+from kvlab.triton_setup import CONFIGS
 
 TINY = DecodeShape(2, 24, 4, 2, 32, 16)
 OURS = "paged, cpu"
@@ -85,6 +95,13 @@ def test_sweeps_change_one_thing():
         sweep_points(TINY, (), ["blocks"])
 
 
+def test_the_tile_sweep_tries_every_declared_config():
+    points = sweep_points(TINY, ("bfloat16", "float8_e4m3fn"), [TILE])
+    assert [point.config for point in points] == [*CONFIGS, *CONFIGS]
+    assert points[0].value == "bfloat16 128/4/2" and points[-1].shape.dtype == "float8_e4m3fn"
+    assert TILE not in {point.sweep for point in sweep_points(TINY, ("float32",))}
+
+
 def test_a_point_is_measured_and_compared(monkeypatch):
     row = measure_point(Point("splits", 2, TINY, 2, (GATHER,)), rounds=2, backends=("reference",))
     assert set(row["contenders"]) == {CONTIGUOUS, GROW, "paged, reference"}
@@ -126,6 +143,7 @@ def test_the_command_names_what_the_budget_left(capsys):
     ("option", "says"),
     [
         (["--sweep", "speed"], "there is no sweep 'speed'"),
+        (["--sweep", "tile"], "needs a GPU: leave it out"),
         (["--dtype", "int8"], "dtype must be one of float32"),
         (["--context", "0"], "context must be a whole number of at least 1"),
         (["--rounds", "0"], "--rounds must be at least 1"),

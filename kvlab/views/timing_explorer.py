@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Event, Thread
 from typing import Any
 
@@ -12,12 +12,15 @@ from kvlab.views.picture import Picture
 from kvlab.views.text import escape
 from kvlab.views.timing_charts import MEASURES, sweep_chart
 
+HERE = "here"
+
 
 class TimingExplorer(Picture):
     """Choose a sweep and a measure; Start measures the points that are still missing, Stop ends that.
 
     Args:
-        rows: what has been measured: rows, or a document of `python -m kvlab bench --out`.
+        rows: what has been measured here: rows, or a document of `python -m kvlab bench --out`.
+        recorded: label -> document that was measured elsewhere (`kvlab.recorded`), to choose instead.
         total: how many points a live run has; 0 leaves out Start and Stop.
         run: called with `stop`, a function that says whether to stop; gives rows as they come. It is run in
             a thread of its own, so that the Stop button is heard.
@@ -29,12 +32,15 @@ class TimingExplorer(Picture):
         self,
         rows: Sequence[dict] | dict = (),
         *,
+        recorded: Mapping[str, dict] | None = None,
         total: int = 0,
         run: Callable[[Callable[[], bool]], Iterable[dict]] | None = None,
     ):
         self.rows = list(rows["rows"] if isinstance(rows, dict) else rows)
         self._run, self._total, self._done = run, total, 0
         self._stopping, self._thread = Event(), None
+        self.recorded = dict(recorded or {})
+        self.source = ipywidgets.Dropdown(description="measured", options=(HERE, *self.recorded))
         self.sweep = ipywidgets.Dropdown(description="sweep", options=self._sweeps())
         self.measure = ipywidgets.Dropdown(description="measure", options=MEASURES)
         self.start_button = ipywidgets.Button(description="Start", tooltip="Start: measure here and now")
@@ -42,8 +48,10 @@ class TimingExplorer(Picture):
         self.progress, self.telling = ipywidgets.HTML(), ipywidgets.HTML()
         self._style()
         live = [self.start_button, self.stop_button, self.progress] if run else []
-        choose = ipywidgets.HBox([self.sweep, self.measure], layout={"flex_flow": "row wrap"})
+        menus = [self.source] * bool(self.recorded) + [self.sweep, self.measure]
+        choose = ipywidgets.HBox(menus, layout={"flex_flow": "row wrap"})
         super().__init__((choose, ipywidgets.HBox(live, layout={"flex_flow": "row wrap"}), self.telling))
+        self.source.observe(self._choose_source, "value")
         self.sweep.observe(self._redraw, "value")
         self.measure.observe(self._redraw, "value")
         self.start_button.on_click(lambda _: self.start())
@@ -102,19 +110,17 @@ class TimingExplorer(Picture):
         else:
             self.rows.append(row)
         self._done += 1
-        if row["sweep"] not in self.sweep.options:
-            chosen = self.sweep.value
-            self.sweep.options = self._sweeps()
-            self.sweep.value = chosen or row["sweep"]
         self._say(f"Measured {row['sweep']} = {row['value']}.")
-        if row["sweep"] == self.sweep.value:
-            self._redraw()
+        if self.source.value == HERE:
+            self._offer_sweeps()
+            if row["sweep"] == self.sweep.value:
+                self._redraw()
 
     # -- the picture --------------------------------------------------------------------------------------
 
     def chosen(self) -> list[dict]:
-        """The rows of the chosen sweep."""
-        return [row for row in self.rows if row["sweep"] == self.sweep.value]
+        """The rows of the chosen sweep, measured where it was chosen."""
+        return [row for row in self._all_rows() if row["sweep"] == self.sweep.value]
 
     def svg(self, *, uid: str | None = None, standalone: bool = False) -> str:
         return sweep_chart(self.chosen(), self.measure.value).static()
@@ -130,8 +136,22 @@ class TimingExplorer(Picture):
         self.progress.value = f"{bar} {self._done} of {self._total}" if self._total else ""
         self.telling.value = f'<div style="font-weight:600;line-height:1.5">{escape(sentence)}</div>'
 
+    def _all_rows(self) -> list[dict]:
+        return self.rows if self.source.value == HERE else self.recorded[self.source.value]["rows"]
+
     def _sweeps(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(row["sweep"] for row in self.rows))
+        return tuple(dict.fromkeys(row["sweep"] for row in self._all_rows()))
+
+    def _offer_sweeps(self) -> None:
+        """The sweeps that there are rows of; the chosen one stays chosen if it is among them."""
+        sweeps, chosen = self._sweeps(), self.sweep.value
+        if sweeps != self.sweep.options:
+            self.sweep.options = sweeps
+            self.sweep.value = chosen if chosen in sweeps else next(iter(sweeps), None)
+
+    def _choose_source(self, _change: Any) -> None:
+        self._offer_sweeps()
+        self._redraw()
 
 
 def _key(row: dict) -> tuple:

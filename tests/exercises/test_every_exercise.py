@@ -7,8 +7,9 @@ import pytest
 
 from kvlab.exercises import exercise_ids, get
 from kvlab.exercises.asking import is_right, keep
-from kvlab.exercises.checking import judge
 from kvlab.exercises.registry import define, folders, get_prediction, prediction_ids
+
+from .judging import judged
 
 IDS = exercise_ids()
 MISTAKES = [(id, number) for id in IDS for number in range(len(get(id).wrong))]
@@ -20,24 +21,21 @@ def _name(value):
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_solution_passes(id):
-    exercise = get(id)
-    result = judge(exercise, define(exercise, exercise.solution))
+    result = judged(get(id), get(id).solution)
     assert result.state == "passed", result.message
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_stub_is_no_attempt(id):
-    exercise = get(id)
-    result = judge(exercise, define(exercise, exercise.stub, needed="stub"))
+    result = judged(get(id), get(id).stub, needed="stub")
     assert result.state == "not attempted", result.message
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: f"{m[0]}-{_name(m)}")
 def test_each_known_mistake_is_refused_with_its_own_sentence(mistake):
     id, number = mistake
-    exercise = get(id)
-    wrong = exercise.wrong[number]
-    result = judge(exercise, define(exercise, wrong.source))
+    wrong = get(id).wrong[number]
+    result = judged(get(id), wrong.source)
     assert result.state == "failed", result.message
     assert wrong.says in result.message
 

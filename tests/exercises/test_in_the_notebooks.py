@@ -7,8 +7,9 @@ import nbformat
 import pytest
 
 from kvlab.exercises import get
-from kvlab.exercises.checking import judge
-from kvlab.exercises.registry import define, folders
+from kvlab.exercises.registry import folders
+
+from .judging import judged
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 IN_NOTEBOOKS = [
@@ -34,8 +35,7 @@ def test_the_last_hint_after_it_is_a_solution_that_passes(notebook, id):
     folds = re.findall(r"<details>.*?</details>", hints, flags=re.DOTALL)
     assert len(folds) == len(get(id).hints) + 1
     source = re.search(r"```python\n(.*?)```", folds[-1], flags=re.DOTALL).group(1)
-    exercise = get(id)
-    result = judge(exercise, define(exercise, source))
+    result = judged(get(id), source)
     assert result.state == "passed", result.message
 
 

@@ -72,10 +72,18 @@ def test_each_patient_shows_its_fault_and_nothing_else():
 @needs_triton
 def test_the_learners_kernel_says_the_same_tokens(capsys):
     running.same_tokens(answer_to("06.kernel"), count=3)
-    assert "the same tokens" in capsys.readouterr().out.splitlines()[-1]
+    assert capsys.readouterr().out.splitlines()[-1] == "the same tokens"
     spoilt = get("06.kernel").wrong[1]
     running.same_tokens(define(get("06.kernel"), spoilt.source), count=3)
     assert capsys.readouterr().out.startswith("your kernel: [")
+
+
+@needs_triton
+def test_the_learners_kernel_serves_the_real_model(model_path, capsys):
+    """As in notebook 13: SmolLM2's first tokens, through the learner's parts in the interpreter."""
+    running.same_tokens(answer_to("06.kernel"), count=2, real_model=True)
+    yours, _, verdict = capsys.readouterr().out.splitlines()
+    assert yours.count(",") == 1 and verdict == "the same tokens"
 
 
 @needs_triton

@@ -4,6 +4,7 @@ from threading import Event
 
 import pytest
 
+from kvlab.recorded import recorded
 from kvlab.views import TimingExplorer
 
 from .reading import parse
@@ -22,6 +23,32 @@ def test_it_shows_the_rows_of_the_chosen_sweep_and_measure():
     explorer.measure.value = "milliseconds"
     assert "milliseconds by context: 256. paged: 3.00" in explorer.picture.value
     parse(explorer.static())
+
+
+def test_what_was_recorded_elsewhere_can_be_chosen_and_a_live_run_goes_on_beside_it():
+    elsewhere = {"rows": [row("splits", 4, paged=8), row("batch", 9, paged=7)]}
+    explorer = TimingExplorer(ROWS, recorded={"a card, 2026-01-01": elsewhere}, total=1)
+    assert explorer.source.options == ("here", "a card, 2026-01-01")
+    explorer.source.value = "a card, 2026-01-01"
+    assert explorer.sweep.options == ("splits", "batch") and explorer.sweep.value == "batch"
+    assert "batch: 9" in explorer.words()
+    explorer.sweep.value = "splits"
+    explorer._add(row("context", 64, paged=1))
+    assert "splits: 4" in explorer.words() and explorer.sweep.options == ("splits", "batch")
+    explorer.source.value = "here"
+    assert explorer.sweep.options == ("batch", "context") and "batch: 1, 2, 4" in explorer.words()
+
+
+def test_what_is_kept_with_the_package_can_be_shown():
+    kept = recorded()
+    assert kept, "at least the recording of one CPU"
+    for label, document in kept.items():
+        assert document["date"][:10] in label and document["machine"]["versions"]["torch"]
+        explorer = TimingExplorer(recorded=kept)
+        explorer.source.value = label
+        for sweep in explorer.sweep.options:
+            explorer.sweep.value = sweep
+            parse(explorer.svg())
 
 
 def test_a_document_of_the_bench_is_taken_as_it_is():
