@@ -60,6 +60,7 @@ class TimingExplorer(Picture):
         self._redraw()
 
     def _style(self) -> None:
+        self.source.layout.width = "340px"
         for button in (self.start_button, self.stop_button):
             button.layout.width = "72px"
             button.add_class(f"kvlab-{button.description.lower()}")

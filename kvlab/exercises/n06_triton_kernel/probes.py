@@ -201,7 +201,7 @@ def _far_apart(cache: torch.Tensor, stride: int) -> torch.Tensor:
 
 
 def tokens(parts: ModuleType, count: int, real_model: bool) -> list:
-    """The same prompt decoded through this kernel and through the reference: [their tokens, its tokens]."""
+    """The same prompt decoded through this kernel and through the reference: [tokens, text] of each."""
     from kvlab import BlockManager, Decoder, PagedSequences, find_model, generate
     from kvlab.backends import BACKENDS, Backend
     from kvlab.exercises.n13_serve_a_model.lesson import StandIn
@@ -217,5 +217,6 @@ def tokens(parts: ModuleType, count: int, real_model: bool) -> list:
     for backend in ("yours", "reference"):
         sequences = PagedSequences(decoder.config, BlockManager(16, 16), backend=backend)
         stream = generate(decoder, sequences, {"A": prompt}, max_new_tokens=count)
-        found.append([token.token_id for token in stream])
+        ids = [token.token_id for token in stream]
+        found.append([ids, decoder.tokenizer.decode(ids)])
     return found

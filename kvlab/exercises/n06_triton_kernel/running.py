@@ -59,8 +59,8 @@ def same_tokens(kernel: Sequence[Callable], count: int = 4, *, real_model: bool 
     except (Refused, KernelFailed) as problem:
         say(f"Your kernel {problem}.")
         return
-    print(f"your kernel: {yours}")
-    print(f"reference:   {reference}")
+    for name, (ids, text) in (("your kernel:", yours), ("reference:", reference)):
+        print(f"{name:12} {ids} {text!r}")
     print("the same tokens" if yours == reference else "NOT the same tokens")
 
 
