@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_configs import QWEN_27B_CONFIG
 
 from kvlab.engine_report import ForeignText, engine_report
 from kvlab.engine_source import read_source
@@ -106,22 +107,7 @@ def test_explanations_name_the_setting():
     assert "is this the configuration of the model" in other.findings[1].says
 
 
-QWEN_27B = ModelShape.from_config(
-    {
-        "num_hidden_layers": 64,
-        "num_attention_heads": 24,
-        "num_key_value_heads": 4,
-        "head_dim": 256,
-        "full_attention_interval": 4,
-        "linear_num_key_heads": 16,
-        "linear_num_value_heads": 48,
-        "linear_key_head_dim": 128,
-        "linear_value_head_dim": 128,
-        "linear_conv_kernel_dim": 4,
-        "mamba_ssm_dtype": "float32",
-        "dtype": "bfloat16",
-    }
-)
+QWEN_27B = ModelShape.from_config(QWEN_27B_CONFIG)
 
 
 def test_a_public_log_of_a_model_with_linear_layers():

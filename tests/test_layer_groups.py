@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_configs import QWEN_27B_CONFIG
 
 from kvlab.layer_groups import (
     Group,
@@ -80,22 +81,8 @@ def test_a_linear_state_raises_the_block_size():
     state = 3 * 8192 * 2 + 32 * 128 * 128 * 2
     assert plan.block_size == 544
     assert f"{plan.groups[0].page_bytes / state - 1:.2%}" == "1.49%"
-    config = {
-        "num_hidden_layers": 64,
-        "num_attention_heads": 24,
-        "num_key_value_heads": 4,
-        "head_dim": 256,
-        "full_attention_interval": 4,
-        "linear_num_key_heads": 16,
-        "linear_num_value_heads": 48,
-        "linear_key_head_dim": 128,
-        "linear_value_head_dim": 128,
-        "linear_conv_kernel_dim": 4,
-        "mamba_ssm_dtype": "float32",
-        "dtype": "bfloat16",
-    }
-    assert ModelShape.from_config(config).plan(16).block_size == 784
-    small = {**config, "num_hidden_layers": 24, "num_key_value_heads": 2, "num_attention_heads": 8}
+    assert ModelShape.from_config(QWEN_27B_CONFIG).plan(16).block_size == 784
+    small = {**QWEN_27B_CONFIG, "num_hidden_layers": 24, "num_key_value_heads": 2, "num_attention_heads": 8}
     plan = ModelShape.from_config({**small, "linear_num_value_heads": 16}).plan(16)
     assert plan.block_size == 544
     assert f"{plan.groups[0].page_bytes / (3 * 6144 * 2 + 16 * 128 * 128 * 4) - 1:.2%}" == "2.64%"

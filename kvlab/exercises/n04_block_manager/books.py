@@ -7,8 +7,9 @@ from typing import Any
 
 from kvlab.block_pool import OutOfBlocks
 from kvlab.exercises.blocks import Blocks
+from kvlab.exercises.book_checks import compare_books
 from kvlab.exercises.exercise import Refused
-from kvlab.exercises.trial import Trial, same, show
+from kvlab.exercises.trial import Trial
 
 
 def blocks_with(
@@ -47,18 +48,7 @@ def told(blocks: Blocks) -> str:
 
 def expect_books(blocks: Blocks, due: dict[str, Any], *, given: str, because: str) -> None:
     """Refused, naming the part, unless the books are these."""
-    try:
-        now = books(blocks)
-    except Exception as error:
-        raise Refused(
-            f"{given}: afterwards the books cannot be read ({type(error).__name__}: {error})."
-        ) from None
-    for part, value in due.items():
-        if not same(now[part], value):
-            raise Refused(
-                f"{given}: expected {part} {show(value)} afterwards, because {because}; got "
-                f"{show(now[part])}."
-            )
+    compare_books(lambda: books(blocks), due, given=given, because=because)
 
 
 def expect_refusal(

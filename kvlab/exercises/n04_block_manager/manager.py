@@ -1,9 +1,8 @@
 """04.manager: the learner's functions put together, against thousands of sequences of operations."""
 
-from kvlab.exercises.exercise import Exercise, Refused, Untouched, WrongAnswer, edited
+from kvlab.exercises.exercise import Exercise, WrongAnswer, edited
+from kvlab.exercises.managers import check_manager
 from kvlab.exercises.n04_block_manager import append, append_slot, release
-from kvlab.exercises.sources import is_stub
-from kvlab.exercises.state_machine import Search
 from kvlab.exercises.trial import Trial
 
 STUB = """\
@@ -22,23 +21,8 @@ HINTS = (
 
 
 def check(trial: Trial) -> str:
-    make = trial.answer
-    parts = getattr(make, "parts", {})
-    for name, function in parts.items():
-        if is_stub(function):
-            raise Untouched(f"`{name}` is still open.")
-    missing = [name for name in ("append_slot", "release") if not hasattr(make, name)]
-    if missing:
-        raise Refused(f"your class has no {' and no '.join(missing)}; pass them to `manager_from`.")
-    batch = hasattr(make, "append")
-    finding = Search(lambda *size: make(*size), batch=batch, fork=hasattr(make, "fork")).shortest()
-    if finding is None:
-        return "No sequence of operations was found that your manager gets wrong."
-    raise Refused(
-        finding.telling(),
-        counterexample=finding.script,
-        factory=lambda: make(finding.num_blocks, finding.block_size),
-    )
+    none_found = "No sequence of operations was found that your manager gets wrong."
+    return check_manager(trial, ("append_slot", "release"), none_found)
 
 
 exercise = Exercise(

@@ -1,9 +1,8 @@
 """07.manager: the learner's functions put together, against thousands of sequences with forks."""
 
-from kvlab.exercises.exercise import Exercise, Refused, Untouched, WrongAnswer, edited
+from kvlab.exercises.exercise import Exercise, WrongAnswer, edited
+from kvlab.exercises.managers import check_manager
 from kvlab.exercises.n07_copy_on_write import append_slot, fork, release
-from kvlab.exercises.sources import is_stub
-from kvlab.exercises.state_machine import Search
 from kvlab.exercises.trial import Trial
 
 STUB = """\
@@ -21,22 +20,8 @@ HINTS = (
 
 
 def check(trial: Trial) -> str:
-    make = trial.answer
-    for name, function in getattr(make, "parts", {}).items():
-        if is_stub(function):
-            raise Untouched(f"`{name}` is still open.")
-    missing = [name for name in ("append_slot", "release", "fork") if not hasattr(make, name)]
-    if missing:
-        raise Refused(f"your class has no {' and no '.join(missing)}; pass them to `manager_from`.")
-    batch = hasattr(make, "append")
-    finding = Search(lambda *size: make(*size), batch=batch, fork=True).shortest()
-    if finding is None:
-        return "No sequence with forks was found that your manager gets wrong."
-    raise Refused(
-        finding.telling(),
-        counterexample=finding.script,
-        factory=lambda: make(finding.num_blocks, finding.block_size),
-    )
+    none_found = "No sequence with forks was found that your manager gets wrong."
+    return check_manager(trial, ("append_slot", "release", "fork"), none_found)
 
 
 exercise = Exercise(

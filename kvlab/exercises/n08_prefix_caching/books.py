@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kvlab.exercises.exercise import Refused
+from kvlab.exercises.book_checks import compare_books
 from kvlab.exercises.n08_prefix_caching.pool import PrefixBlocks, sha256
-from kvlab.exercises.trial import same, show
 
 
 def pool_with(
@@ -59,15 +58,4 @@ def told(pool: PrefixBlocks) -> str:
 
 def expect_books(pool: PrefixBlocks, due: dict[str, Any], *, given: str, because: str) -> None:
     """Refused, naming the part, unless the books are these."""
-    try:
-        now = books(pool)
-    except Exception as error:
-        raise Refused(
-            f"{given}: afterwards the books cannot be read ({type(error).__name__}: {error})."
-        ) from None
-    for part, value in due.items():
-        if not same(now[part], value):
-            raise Refused(
-                f"{given}: expected {part} {show(value)} afterwards, because {because}; got "
-                f"{show(now[part])}."
-            )
+    compare_books(lambda: books(pool), due, given=given, because=because)
