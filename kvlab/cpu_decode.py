@@ -1,6 +1,6 @@
 """The fast CPU path: the walks of all sequences, cut into parts, over a few threads.
 
-The walk itself is in cpu_kernel.py. It is compiled on its first use in an environment (tens of seconds for a
+The walk itself is in cpu_kernel.py. It is compiled on its first use in an environment (some seconds for a
 KV dtype, once) and loaded from numba's cache after that (about a second a process).
 """
 

@@ -79,14 +79,17 @@ def blocks_needed(manager: BlockManager, plans: list[Plan]) -> int:
     the holders by one, so of k requests that share a partial block and all append, k - 1 copy. A hit costs
     no block when somebody holds it; one that is free leaves the free list, once for the whole batch.
     """
-    needed = 0
+    needed, size, counts = 0, manager.block_size, manager._ref_counts
     leaving: Counter[int] = Counter()
     revived = set()
     for plan in plans:
-        length, blocks = (plan.table.length, plan.table.blocks) if plan.table else (0, [])
-        needed += -(-(length + plan.count) // manager.block_size) - len(blocks) - plan.start.num_blocks
-        revived.update(block for block in plan.start.blocks if not manager.ref_count(block))
-        if length % manager.block_size and manager.ref_count(blocks[-1]) - leaving[blocks[-1]] > 1:
+        if plan.table is None:
+            needed += -(-plan.count // size) - plan.start.num_blocks
+            revived.update(block for block in plan.start.blocks if not counts[block])
+            continue
+        length, blocks = plan.table.length, plan.table.blocks
+        needed += -(-(length + plan.count) // size) - len(blocks)
+        if length % size and counts[blocks[-1]] > 1 + leaving[blocks[-1]]:
             needed += 1
             leaving[blocks[-1]] += 1
     return needed + len(revived)
@@ -200,12 +203,12 @@ class Reservation(Mapping[Hashable, Growth]):
             manager._tables[plan.request_id] = table
         plan.num_blocks = len(table.blocks)
         plan.copied = self._copy_last_block(plan)
-        cached = [manager.hole] * plan.start.holes + list(plan.start.blocks)
-        more = -(-(table.length + plan.count) // size) - plan.num_blocks - len(cached)
+        more = -(-(table.length + plan.count) // size) - plan.num_blocks - plan.start.num_blocks
         new = [manager._pool.take(plan.request_id) for _ in range(more)]
-        if cached or new:
-            table.blocks += cached + new
-            manager._rows.write(table.row, plan.num_blocks, cached + new)
+        if new or plan.start.num_blocks:
+            joining = [*[manager.hole] * plan.start.holes, *plan.start.blocks, *new]
+            table.blocks += joining
+            manager._rows.write(table.row, plan.num_blocks, joining)
         plan.taken = [plan.copied.destination, *new] if plan.copied else new
         slots = [
             Slot(table.blocks[position // size], position % size)
@@ -213,7 +216,7 @@ class Reservation(Mapping[Hashable, Growth]):
         ]
         if plan.copied:
             slots[0] = slots[0]._replace(copied_from=plan.copied.source)
-        return Growth(slots, [plan.copied] if plan.copied else [], len(cached) * size)
+        return Growth(slots, [plan.copied] if plan.copied else [], plan.start.num_blocks * size)
 
     def _copy_last_block(self, plan: Plan) -> BlockCopy | None:
         manager, table = self._manager, plan.table
