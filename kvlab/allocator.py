@@ -13,6 +13,7 @@ paper, arXiv:2309.06180):
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -80,7 +81,7 @@ class Held:
         return max(0, self.size - self.total)
 
 
-class Allocator:
+class Allocator(ABC):
     """Gives slots to requests. Subclasses say how; a call that raises has changed nothing.
 
     Attributes:
@@ -186,16 +187,18 @@ class Allocator:
             raise KeyError(f"no request {request_id!r}: it was never admitted, or it was released")
         return held
 
+    @abstractmethod
     def _slots_at_most(self, prompt: int, output: int) -> int:
         """Slots that such a request holds at its largest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _place(self, request_id: Hashable, prompt: int, output: int) -> Held:
-        raise NotImplementedError
+        """Slots for a new request's prompt. MemoryError when there is no place for it now."""
 
+    @abstractmethod
     def _grow(self, request_id: Hashable, held: Held) -> None:
         """Make `held.size` larger than `held.tokens`, and keep the account right."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _give_back(self, request_id: Hashable, held: Held) -> None:
-        raise NotImplementedError
+        """The request's slots are free again."""

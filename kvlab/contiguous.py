@@ -13,6 +13,7 @@ two adds; in the account that is part of `external`. `grow_and_copy` has the one
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable
 
 from kvlab.allocator import Account, Allocator, Held, OutOfSlots
@@ -43,9 +44,9 @@ class Reserving(Allocator):
         self._holes = PLACEMENTS[placement](num_slots)
         self._largest_empty = self._holes.largest
 
+    @abstractmethod
     def reservation(self, prompt: int, output: int) -> int:
         """Slots to set aside for a request of these lengths."""
-        raise NotImplementedError
 
     def problem(self, prompt: int, output: int) -> str | None:
         """As for any allocator; nor may a request be longer than max_len or than the largest piece."""
