@@ -2,15 +2,21 @@ import ipywidgets
 import pytest
 
 from kvlab import BlockManager, snapshot
+from kvlab.contiguous import GrowAndCopy
+from kvlab.paged_allocator import PagedAllocator
+from kvlab.recorded import recorded
 from kvlab.views import (
     AddressTranslation,
     AllocatorStepper,
     BlockMap,
     CapacityCalculator,
+    FragmentationStepper,
     LayerGroups,
     OnlineSoftmax,
     PrefixCacheStepper,
+    ProgramMap,
     SharingStepper,
+    TimingExplorer,
 )
 
 from .reading import parse
@@ -49,6 +55,9 @@ def figures():
         PrefixCacheStepper({"A": range(9), "B": range(7)}, script="append A; release A; append B"),
         CapacityCalculator(),
         LayerGroups("append A 9; append A 4"),
+        FragmentationStepper("admit A 4; append A 2", [GrowAndCopy(16), PagedAllocator(16, 2)]),
+        ProgramMap({"A": [2, 0, 1]}, {"A": 11}, 4),
+        TimingExplorer(recorded=recorded(), total=1, run=lambda stop: []),
     ]
 
 
