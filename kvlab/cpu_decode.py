@@ -7,6 +7,7 @@ KV dtype, once) and loaded from numba's cache after that (about a second a proce
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -161,7 +162,8 @@ def run_all(run: Callable[..., None], parts: list[Part], *args: object) -> None:
     """
     counter, rows = np.zeros(1, np.int64), np.array(parts)
     others = min(torch.get_num_threads(), len(parts)) - 1
-    running = [_pool(others).submit(run, counter, rows, *args) for _ in range(others)]
+    pool = _pool(others, os.getpid()) if others else None
+    running = [pool.submit(run, counter, rows, *args) for _ in range(others)]
     run(counter, rows, *args)
     for thread in running:
         thread.result()
@@ -175,7 +177,8 @@ def _walk_all():
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Threads of this process: those of the one that it was forked from are not there."""
     return ThreadPoolExecutor(threads, thread_name_prefix="kvlab-decode")
 
 

@@ -1,6 +1,10 @@
 """The CPU path against the float64 oracle; how walks are cut into parts; what it says when it cannot run."""
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +15,7 @@ from kvlab import cpu_decode
 from kvlab.attention import paged_decode
 from kvlab.cpu_decode import MULTIPLE, SHORTEST, Part, cut, why_not
 
+HERE = Path(__file__).parent
 TOLERANCE = {torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 1e-2}
 LENGTHS = [0, 1, 15, 16, 17, 31, 32, 33, 37]
 
@@ -68,6 +73,26 @@ def test_several_threads_give_what_one_gives():
         assert torch.equal(batch.decode(backend="cpu", num_splits=5), one)
     finally:
         torch.set_num_threads(1)
+
+
+FORKED = """
+import os, sys
+import torch
+from attention_batch import Batch
+
+torch.set_num_threads(2)
+batch = Batch([700, 700], 16, 32, 4)
+expected = batch.decode(backend="cpu")
+child = os.fork()
+if child == 0:
+    os._exit(0 if batch.decode(backend="cpu").equal(expected) else 1)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_has_threads_of_its_own():
+    subprocess.run([sys.executable, "-c", FORKED], cwd=HERE, check=True, timeout=120)
 
 
 def test_scores_far_apart_and_large():
