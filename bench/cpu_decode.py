@@ -15,7 +15,7 @@ import argparse
 import json
 import platform
 from statistics import median, quantiles
-from time import perf_counter, process_time, sleep
+from time import perf_counter, process_time
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention as sdpa
@@ -26,7 +26,7 @@ from kvlab.cpu_read import read_blocks
 HQ, HKV, DIM, BLOCK = 32, 8, 128, 16
 CLOCKS = {"wall": perf_counter, "cpu": process_time}
 READ = "read through the block table"
-SETTLE = 0.02  # seconds; torch's threads spin for some ms after their work, on the core of whoever comes next
+SETTLE = 0.02  # seconds
 
 
 def main() -> None:
@@ -66,7 +66,7 @@ def measure(num_seqs: int, length: int, dtype: torch.dtype, rounds: int, clock=p
     times = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
-            sleep(SETTLE)
+            settle()
             begin = clock()
             run()
             times[name].append(clock() - begin)
@@ -82,6 +82,16 @@ def measure(num_seqs: int, length: int, dtype: torch.dtype, rounds: int, clock=p
         "read_spread": max(times[READ]) / min(times[READ]),
         "share": {name: [median(values), *quantiles(values, n=4)[::2]] for name, values in shares.items()},
     }
+
+
+def settle() -> None:
+    """Until torch's threads, which spin for some milliseconds after their work, leave the cores to the next.
+
+    Not asleep: the first milliseconds after that are slow, and decode steps follow each other closely.
+    """
+    end = perf_counter() + SETTLE
+    while perf_counter() < end:
+        pass
 
 
 def prepare(num_seqs: int, length: int, dtype: torch.dtype):
