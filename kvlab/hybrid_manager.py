@@ -7,7 +7,7 @@ lengths, and a block that a window gives up can be the next one of any group of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import index
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from kvlab.hybrid_reservation import HybridReservation
 from kvlab.invariants import checked_holders
 from kvlab.layer_groups import Plan
 from kvlab.prefix_cache import ExtraKeys, PrefixCache
-from kvlab.reservation import Reservation, hold_cached
+from kvlab.reservation import Reservation, hold_cached, token_ids
 from kvlab.window_manager import Tokens, WindowManager
 
 
@@ -107,15 +107,19 @@ class HybridManager:
         self._lengths: dict[Hashable, int] = {}
         self._open: set[Hashable] = set()
 
-    def append(self, request_id: Hashable, tokens: int | Sequence[int]) -> list[Growth]:
+    def append(
+        self, request_id: Hashable, tokens: int | Sequence[int], *, keys: ExtraKeys | None = None
+    ) -> list[Growth]:
         """Room for more tokens in every group: a `Growth` a group. OutOfBlocks: nothing changed.
 
-        tokens: how many, or their ids, which prefix caching needs."""
-        with self.reserve({request_id: tokens}) as reservation:
+        tokens: how many, or their ids, which prefix caching needs; keys: as for `BlockManager.append`."""
+        with self.reserve({request_id: tokens}, keys={request_id: keys} if keys else None) as reservation:
             pass
         return reservation[request_id]
 
-    def reserve(self, tokens: Tokens) -> HybridReservation:
+    def reserve(
+        self, tokens: Tokens, *, keys: Mapping[Hashable, ExtraKeys] | None = None
+    ) -> HybridReservation:
         """The blocks of one step for a whole batch, in all groups: commit on a clean exit, else roll back.
 
         Raises:
@@ -126,8 +130,9 @@ class HybridManager:
             self._refuse_reserved(request_id)
             if _count(asked) < 1:
                 raise ValueError(f"request {request_id!r}: append at least 1 token, got {asked!r}")
-        starts = zip(self._tables, self._cached_starts(tokens), strict=True)
-        shares = [(group, group._plan(group.share_of(tokens), {}, own)) for group, own in starts]
+        keys = keys or {}
+        starts = zip(self._tables, self._cached_starts(tokens, keys), strict=True)
+        shares = [(group, group._plan(group.share_of(tokens), keys, own)) for group, own in starts]
         self._pool.require(sum(group._demand(own) for group, own in shares))
         # All windows give back first: one group may need what another one gives.
         for group, own in shares:
@@ -188,14 +193,17 @@ class HybridManager:
                 holders.setdefault(block, []).extend((request_id, number) for request_id in who)
         self._pool.check(holders)
 
-    def _cached_starts(self, tokens: Tokens) -> list[dict[Hashable, CachedStart]]:
+    def _cached_starts(
+        self, tokens: Tokens, keys: Mapping[Hashable, ExtraKeys]
+    ) -> list[dict[Hashable, CachedStart]]:
         """For each group, where the new requests can start; all groups of a request at the same token."""
         starts: list[dict[Hashable, CachedStart]] = [{} for _ in self._tables]
         if self._pool.prefix_cache is None:
             return starts
         for request_id, asked in tokens.items():
-            if request_id not in self._lengths and not isinstance(asked, int):
-                lookups = [group._lookup(asked, ExtraKeys()) for group in self._tables]
+            if request_id not in self._lengths and hasattr(asked, "__len__"):
+                ids, extra = token_ids(request_id, asked), keys.get(request_id, ExtraKeys())
+                lookups = [group._lookup(ids, extra) for group in self._tables]
                 common = common_start(lookups)
                 for own, lookup in zip(starts, lookups, strict=True):
                     own[request_id] = lookup.start(common)

@@ -13,6 +13,8 @@ from math import exp, log, sqrt
 from random import Random
 from statistics import NormalDist
 
+DRAWS = 10_000  # of a pair, before it is said that there is none
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -161,8 +163,11 @@ class Pair:
     most: int | None = None
 
     def draw(self, rng: Random) -> tuple[int, int]:
-        """(prompt tokens, output tokens)."""
-        while True:
+        """(prompt tokens, output tokens). ValueError when such pairs are too rare to wait for."""
+        for _ in range(DRAWS):
             prompt, output = self.prompt.draw(rng), self.output.draw(rng)
             if self.most is None or prompt + output <= self.most:
                 return prompt, output
+        raise ValueError(
+            f"{DRAWS:,} pairs in a row had more than {self.most} tokens: shorten the lengths or raise `most`"
+        )

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 
 def recorded() -> dict[str, dict]:
-    """Label -> document; the label says the machine, its threads or its kind, and the date."""
+    """Label -> document; the label says the machine, its threads or its kind, and when it was measured."""
     folder = files("kvlab") / "recordings"
     paths = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda p: p.name)
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
@@ -21,4 +21,4 @@ def label(document: dict) -> str:
     """One line for a menu."""
     here = document["machine"]
     where = f"{here['processor']}, {here['threads']} threads" if here["device"] == "cpu" else here["device"]
-    return f"{where}, {document['date'][:10]}"
+    return f"{where}, {document['date'][:16].replace('T', ' ')}"

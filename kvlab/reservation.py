@@ -47,7 +47,7 @@ def make_plans(
     """What each request of the batch asks for; nothing is changed yet. starts: None looks them up."""
     plans = []
     for request_id, n in tokens.items():
-        asked = _token_ids(request_id, n) if hasattr(n, "__len__") else index(n)
+        asked = token_ids(request_id, n) if hasattr(n, "__len__") else index(n)
         count = asked if isinstance(asked, int) else len(asked)
         if count < 1:
             raise ValueError(f"request {request_id!r}: append at least 1 token, got {n!r}")
@@ -63,7 +63,8 @@ def make_plans(
     return plans
 
 
-def _token_ids(request_id: Hashable, tokens: Sequence[int]) -> list[int]:
+def token_ids(request_id: Hashable, tokens: Sequence[int]) -> list[int]:
+    """The ids as a list of ints; ValueError for what is none."""
     try:
         return array("q", tokens).tolist()
     except (TypeError, OverflowError) as error:

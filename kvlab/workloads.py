@@ -9,9 +9,9 @@
 | arxiv              | 2,588.1, 291.4                    | arXiv-summarization, quantiles                    |
 
 The paper gives only means. The SPREAD of sharegpt and alpaca is our assumption: lognormal lengths with a
-standard deviation of 1.32 (prompt) and 1.1 (output) times the mean. As vLLM's
-benchmark script leaves them out, a prompt of more than 1,024 tokens or a pair of more than OPT-13B's 2,048 is
-drawn again; the means are those of the pairs that stay.
+standard deviation of 1.32 (prompt) and 1.1 (output) times the mean. A prompt of more than 1,024 tokens or a
+pair of more than OPT-13B's 2,048 is drawn again, as vLLM's benchmark script leaves such requests out; the
+means are those of the pairs that stay.
 Prompt and output are drawn independently: in the Azure traces they are nearly uncorrelated.
 
 The quantile tables were computed from the Azure LLM inference traces 2023 (Microsoft, CC-BY; Patel et al.,

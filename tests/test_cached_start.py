@@ -6,6 +6,7 @@ for the longest start of which every group has all that the next token sees.
 
 from math import lcm
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,6 +133,20 @@ def test_a_rolled_back_start_leaves_the_free_list_as_it_was():
         raise RuntimeError
     assert manager.free_order() == before and manager.request_ids() == []
     assert [growth.cached for growth in manager.append("B", TEXT[:14])] == [12, 12]
+    manager.check()
+
+
+def test_tenants_do_not_share_and_bad_ids_change_nothing():
+    manager = HybridManager(40, [GroupKind("full", 4), GroupKind("sliding", 4, 6)], prefix_caching=True)
+    red, blue = ExtraKeys(salt="red"), ExtraKeys(salt="blue")
+    manager.append("A", TEXT[:14], keys=red)
+    assert manager.append("B", TEXT[:14], keys=blue)[0].cached == 0
+    assert manager.append("C", np.array(TEXT[:14]), keys=red)[0].cached == 12
+    before = manager.free_order()
+    with pytest.raises(ValueError, match="request 'D': token ids are whole numbers"):
+        manager.append("D", ["a", "b"])
+    assert manager.free_order() == before and "D" not in manager.request_ids()
+    assert manager.append("E", np.int64(3))[0].cached == 0
     manager.check()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlab.arrivals import AtOnce, Bursty, Closed, Poisson
-from kvlab.lengths import Bimodal, Fixed, LogNormal, Quantiles, Uniform
+from kvlab.lengths import Bimodal, Fixed, LogNormal, Pair, Quantiles, Uniform
 from kvlab.workload_csv import read_workload
 from kvlab.workloads import AZURE_RATES, LENGTHS, Request, workload
 
@@ -110,6 +110,11 @@ def test_lognormal_is_cut_and_keeps_its_mean():
 def test_nonsense_is_refused(bad):
     with pytest.raises(ValueError, match=r"not|no distribution|there are: sharegpt, alpaca"):
         bad()
+
+
+def test_pairs_that_never_fit_are_not_waited_for():
+    with pytest.raises(ValueError, match="10,000 pairs in a row had more than 100 tokens"):
+        workload(Pair(Fixed(50), Fixed(60), 100), 1)
 
 
 def test_one_seed_one_workload():
